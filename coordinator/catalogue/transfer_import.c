@@ -18,6 +18,7 @@
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/catalogue/collect.h"
 
@@ -226,10 +227,8 @@ static int open_carried (const char *from, const struct fact_generation *claim, 
 
 static void close_carried (struct carried *carried)
 {
-    if (carried->sealed >= 0)
-        close (carried->sealed);
-    if (carried->folder >= 0)
-        close (carried->folder);
+    fd_close (carried->sealed);
+    fd_close (carried->folder);
     arena_release (&carried->arena);
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
@@ -177,8 +178,7 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
         rc = cancel_ask (&cancel, err);
     follow_close (cancel.follow);
     board_destroy (cancel.board);
-    if (cancel.pidfd >= 0)
-        close (cancel.pidfd);
+    fd_close (cancel.pidfd);
     return rc;
 }
 
@@ -235,8 +235,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
     int status = cancel_carry_out (&cancel);
     follow_close (cancel.follow);
     board_destroy (cancel.board);
-    if (cancel.pidfd >= 0)
-        close (cancel.pidfd);
+    fd_close (cancel.pidfd);
     return status;
 }
 

@@ -354,8 +354,7 @@ static int climb_with (struct run_loop *run_loop, const struct plan *plan, int m
                 (run_loop->quiet || open_view (run_loop, &err) == 0) &&
                 (!metrics || (run_loop->metrics = metrics_writer_open (metrics, &cli->log, &err)) != NULL) &&
                 open_driver (run_loop, dir, plan, &err) == 0;
-    if (making_fd >= 0)
-        close (making_fd); /* the journal's lock says from here on that somebody holds the run */
+    fd_close (making_fd); /* the journal's lock says from here on that somebody holds the run */
     if (!open) {
         if (plan)
             forget_unbegun (cli, dir);

@@ -24,17 +24,6 @@ static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol
 
 /* ---- lines ---- */
 
-/* Takes the first word from `text`. */
-static struct text bootstrap_protocol_next_word (struct text *text)
-{
-    struct text word = *text;
-    const char *blank = memchr (text->ptr, ' ', text->len);
-    word.len = blank ? (uint32_t) (blank - text->ptr) : text->len;
-    text->ptr += word.len + (blank != NULL);
-    text->len -= word.len + (blank != NULL);
-    return word;
-}
-
 /* What follows "sliceup-bootstrap <nonce> " anywhere on the line: a prompt without a newline may precede it. */
 static bool find_ours (const struct bootstrap_protocol *protocol, struct text line, struct text *words)
 {
@@ -43,7 +32,7 @@ static bool find_ours (const struct bootstrap_protocol *protocol, struct text li
         uint32_t skipped = at + (uint32_t) strlen (ours);
         line = (struct text){ line.ptr + skipped, line.len - skipped };
         *words = line;
-        if (text_is (bootstrap_protocol_next_word (words), protocol->request->nonce))
+        if (text_is (text_take_until (words, ' '), protocol->request->nonce))
             return true;
     }
     return false;
@@ -52,7 +41,7 @@ static bool find_ours (const struct bootstrap_protocol *protocol, struct text li
 static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_protocol *protocol, struct text words,
                                                           struct err *err)
 {
-    struct text machine = bootstrap_protocol_next_word (&words);
+    struct text machine = text_take_until (&words, ' ');
     if (text_is (machine, protocol->machine)) {
         protocol->state = AWAITS_BUNDLE;
         protocol->step = STEP_UPLOAD;
@@ -68,7 +57,7 @@ static enum bootstrap_event bootstrap_protocol_take_host (struct bootstrap_proto
 static enum bootstrap_event take_refusal (struct bootstrap_protocol *protocol, struct text words, struct err *err)
 {
     static const enum step may_refuse[] = { STEP_SHELL, STEP_UPLOAD, STEP_LIBRARIES, STEP_START };
-    struct text name = bootstrap_protocol_next_word (&words);
+    struct text name = text_take_until (&words, ' ');
     enum step step = STEP_START;
     for (size_t i = 0; i < sizeof may_refuse / sizeof may_refuse[0]; i++)
         if (text_is (name, step_name (may_refuse[i])))
@@ -99,7 +88,7 @@ static enum bootstrap_event take_ready (struct bootstrap_protocol *protocol, str
 static enum bootstrap_event take_ours (struct bootstrap_protocol *protocol, struct text words, struct buf *to_send,
                                        struct err *err)
 {
-    struct text word = bootstrap_protocol_next_word (&words);
+    struct text word = text_take_until (&words, ' ');
     if (text_is (word, "refused"))
         return take_refusal (protocol, words, err);
     if (protocol->state == AWAITS_HOST && text_is (word, "host"))

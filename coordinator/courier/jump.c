@@ -1,5 +1,6 @@
 #include "coordinator/courier/ssh_login.h"
 
+#include "common/io/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -142,10 +143,8 @@ static void jump_free (struct jump *jump)
         ssh_channel_free (jump->channel);
     if (jump->session)
         ssh_login_close (jump->session);
-    if (jump->fd >= 0)
-        (void) close (jump->fd);
-    if (jump->wake_fd >= 0)
-        (void) close (jump->wake_fd);
+    fd_close (jump->fd);
+    fd_close (jump->wake_fd);
     mem_free (jump);
 }
 

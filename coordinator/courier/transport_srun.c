@@ -1,6 +1,7 @@
 #include "coordinator/courier/transport.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 #include <assert.h>
 #include <errno.h>
@@ -38,8 +39,7 @@ static size_t transport_srun_watch (struct transport *transport, bool to_send, s
 
 static void drop (int *fd)
 {
-    if (*fd >= 0)
-        (void) close (*fd); /* pipes: an error loses nothing */
+    fd_close (*fd); /* pipes: an error loses nothing */
     *fd = -1;
 }
 
@@ -154,9 +154,8 @@ static bool transport_srun_explain (struct text received, enum step *step, struc
         if (!*advice && text_find (received, text_of (refusals[i].words), &at)) {
             *step = refusals[i].step;
             advice = refusals[i].advice;
-            const char *end = memchr (received.ptr + at, '\n', received.len - at);
-            said = transport_last_line (
-                (struct text){ received.ptr, end ? (uint32_t) (end - received.ptr) : received.len });
+            struct text rest = { received.ptr + at, received.len - at };
+            said = transport_last_line ((struct text){ received.ptr, at + text_take_until (&rest, '\n').len });
         }
     }
     transport_srun_refuse (said, advice, err);
@@ -234,8 +233,7 @@ static _Noreturn void become (const struct arguments *arguments, const int ends[
 static void transport_srun_close_all (const int fds[6])
 {
     for (int i = 0; i < 6; i++)
-        if (fds[i] >= 0)
-            (void) close (fds[i]);
+        fd_close (fds[i]);
 }
 
 /* [0] and [1] of each are as pipe(2) has them; ours do not block. */

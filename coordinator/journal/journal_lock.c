@@ -17,6 +17,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/safe_path.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_mark.h"
@@ -162,22 +163,30 @@ int journal_lock_mark (int fd)
     return fcntl (fd, F_OFD_SETLK, &from_pid);
 }
 
-/* 0: nobody, or no mark; -1: unknown. */
-static int64_t mark_holder (const char *path, struct err *err)
+/* Of the file that was opened as `fd`. 1: another process has a write lock on it, which is `lock`; a read lock is no
+ * coordinator's. 0: none has, or there is no file; -1: unknown. */
+static int lock_of (const char *path, int fd, const struct err *why, struct flock *lock, struct err *err)
 {
-    struct flock any = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct err why = { 0 };
-    char name[PATH_MAX];
-    int fd = plain_file_open (journal_mark_path (path, name), O_RDONLY, &why);
+    *lock = (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why.code, "cannot find out whether a coordinator is running: %s", why.text);
-    int rc = fcntl (fd, F_OFD_GETLK, &any);
-    if (rc != 0)
-        err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
-    (void) close (fd); /* opened for reading: nothing to lose */
-    return rc != 0 ? -1 : any.l_type != F_WRLCK ? 0 : any.l_start;
+        return err_set (err, why->code, "cannot find out whether a coordinator is running: %s", why->text);
+    if (fcntl (fd, F_OFD_GETLK, lock) != 0)
+        return err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
+    return lock->l_type == F_WRLCK;
+}
+
+/* 0: nobody, or no mark; -1: unknown. */
+static int64_t mark_holder (const char *path, struct err *err)
+{
+    struct flock lock;
+    struct err why = { 0 };
+    char name[PATH_MAX];
+    int fd = plain_file_open (journal_mark_path (path, name), O_RDONLY, &why);
+    int rc = lock_of (path, fd, &why, &lock, err);
+    fd_close (fd); /* opened for reading: nothing to lose */
+    return rc > 0 ? lock.l_start : rc;
 }
 
 static int mark_is_free (const char *path, struct err *err)
@@ -214,29 +223,20 @@ uint64_t journal_last_alive_ms (const char *path)
     struct stat at;
     int fd = lock_open (path, O_RDONLY, NULL);
     bool known = fd >= 0 && fstat (fd, &at) == 0 && at.st_mtim.tv_sec > 0;
-    if (fd >= 0)
-        (void) close (fd);
+    fd_close (fd);
     return known ? (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000 : 0;
 }
 
 /* As journal_is_locked, of <path>.lock alone. */
 static int lock_holder (const char *path, int64_t *pid, struct err *err)
 {
-    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct flock lock;
     struct err why = { 0 };
     int fd = lock_open (path, O_RDONLY, &why);
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    if (fd < 0)
-        return err_set (err, why.code, "cannot find out whether a coordinator is running: %s", why.text);
-    int rc = fcntl (fd, F_OFD_GETLK, &whole);
-    if (rc != 0)
-        err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
-    else
-        rc = whole.l_type == F_WRLCK; /* a read lock is no coordinator's */
+    int rc = lock_of (path, fd, &why, &lock, err);
     if (rc > 0)
         *pid = pid_read (fd);
-    (void) close (fd); /* opened for reading: nothing to lose */
+    fd_close (fd); /* opened for reading: nothing to lose */
     return rc;
 }
 
@@ -309,8 +309,7 @@ int journal_open_holder (const char *path, int64_t *pid, struct err *err)
     struct pollfd ended = { .fd = fd, .events = POLLIN };
     if (fd >= 0 && process_holds (*pid, path) && poll (&ended, 1, 0) == 0)
         return fd;
-    if (fd >= 0)
-        (void) close (fd); /* nothing to lose */
+    fd_close (fd); /* nothing to lose */
     return err_set (err, ERR_STATE,
                     "%s is locked, but not by process %" PRId64
                     " of this machine as far as can be seen: it may run in another container",

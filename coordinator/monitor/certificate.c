@@ -86,13 +86,9 @@ static bool zpl_is_safe (struct text bytes)
     uint32_t depth = 0;
     if (has_controls (bytes))
         return false;
-    while (bytes.len > 0) {
-        const char *newline = memchr (bytes.ptr, '\n', bytes.len);
-        uint32_t len = newline ? (uint32_t) (newline - bytes.ptr) : bytes.len;
-        if (!line_is_plain ((struct text){ bytes.ptr, len }, &depth))
+    while (bytes.len > 0)
+        if (!line_is_plain (text_take_until (&bytes, '\n'), &depth))
             return false;
-        bytes = certificate_after (bytes, newline ? len + 1 : len);
-    }
     return true;
 }
 

@@ -127,9 +127,7 @@ static bool would_fail_again (const struct plan *plan, const struct verdict *ver
 static struct text cause_of (const struct plan *plan, const struct verdict *verdict, struct arena *arena)
 {
     const struct signature *known = plan_find_signature (plan, verdict->signature);
-    struct text line = verdict->evidence, cause = verdict->cause;
-    const char *end = line.len ? memchr (line.ptr, '\n', line.len) : NULL;
-    line.len = end ? (uint32_t) (end - line.ptr) : line.len;
+    struct text lines = verdict->evidence, line = text_take_until (&lines, '\n'), cause = verdict->cause;
     if (known && !known->rule && line.len && !text_find (cause, known->text, NULL))
         cause = text_format (arena, "%.*s: %.*s", TEXT_ARG (cause), TEXT_ARG (line));
     return text_copy (arena, text_clip (cause, SENTENCE_MAX_BYTES));

@@ -16,15 +16,11 @@ static void add_size (struct host_fact_list *list, const char *name, struct text
 {
     struct text value;
     uint64_t number;
-    if (host_fact_find_field (meminfo, key, &value)) {
-        const char *blank = memchr (value.ptr, ' ', value.len);
-        struct text kib = { value.ptr, blank ? (uint32_t) (blank - value.ptr) : value.len };
-        if (text_to_u64 (kib, &number) && number <= UINT64_MAX / 1024) {
-            host_fact_add_number (list, name, number * 1024);
-            return;
-        }
-    }
-    host_fact_add (list, name, host_fact_file_problem (meminfo));
+    if (host_fact_find_field (meminfo, key, &value) && text_to_u64 (text_take_until (&value, ' '), &number) &&
+        number <= UINT64_MAX / 1024)
+        host_fact_add_number (list, name, number * 1024);
+    else
+        host_fact_add (list, name, host_fact_file_problem (meminfo));
 }
 
 static void add_sizes (struct host_fact_list *list)

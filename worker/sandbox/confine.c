@@ -117,8 +117,7 @@ static bool writes (const char *path)
     struct stat at;
     int fd = open (path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool is_file = fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return is_file;
 }
 
@@ -297,8 +296,7 @@ static bool own_is_writable (const struct stage *stage)
     char path[PATH_MAX_BYTES + 32];
     snprintf (path, sizeof path, "%s/.tried-%d", stage->cache_paths.own, (int) getpid ());
     int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close (fd);
+    fd_close (fd);
     return fd >= 0 && unlink (path) == 0;
 }
 
