@@ -27,13 +27,6 @@
 /* RIVALS_MAX: imports are short and may follow each other; after this many other owners the import gives up. */
 enum { LOOK_MS = 500, RIVALS_MAX = 16 };
 
-struct watch {
-    struct lease_owner lease_owner;
-    uint64_t since_ms;
-    uint32_t rivals;
-    bool told;
-};
-
 static int lives (const struct lease_owner *lease_owner, struct err *err)
 {
     return err_set (err, ERR_STATE,
@@ -42,42 +35,38 @@ static int lives (const struct lease_owner *lease_owner, struct err *err)
                     TEXT_ARG (text_clip (lease_owner->run, 40)), lease_owner->token);
 }
 
-/* Checks the owner again. A beat that moved ends the watch; a new owner restarts it. */
-static int transfer_import_look (struct watch *watch, const struct lease_owner *now, const struct log *log,
-                                 struct arena *arena, struct err *err)
+static uint64_t watch_ms (const struct lease_owner *lease_owner, const struct log *log)
 {
     uint64_t wait_ms = lease_grantor_ms (LEASE_TERM_MS) + lease_delay_ms (LEASE_TERM_MS);
-    bool other = watch->lease_owner.token != now->token;
-    if (other ? watch->rivals == RIVALS_MAX : watch->lease_owner.beat != now->beat)
-        return lives (now, err);
-    if (other) {
-        *watch = (struct watch){ .lease_owner = *now, .since_ms = clock_boot_ms (), .rivals = watch->rivals + 1 };
-        watch->lease_owner.run = text_copy (arena, now->run);
-        log_print (log,
-                   "run (or import) %.*s holds the lease to write this cache; waiting %" PRIu64
-                   " s to see whether it is still alive",
-                   TEXT_ARG (text_clip (now->run, 40)), (wait_ms + 999) / 1000);
-    }
-    watch->told = clock_boot_ms () - watch->since_ms >= wait_ms;
-    if (!watch->told)
-        (void) poll (NULL, 0, LOOK_MS); /* a signal may end it early */
-    return 0;
+    log_print (log,
+               "run (or import) %.*s holds the lease to write this cache; waiting %" PRIu64
+               " s to see whether it is still alive",
+               TEXT_ARG (text_clip (lease_owner->run, 40)), (wait_ms + 999) / 1000);
+    return wait_ms;
 }
 
-/* Takes the lease of a run whose beat stands still for as long as a run would watch. ERR_STATE: a live run has it. */
+/* Takes the lease of a run whose beat stands still for as long as a run would watch; a new owner is watched anew.
+ * ERR_STATE: a live run has it. */
 static int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
                                 uint64_t *token, struct err *err)
 {
     struct arena arena = { 0 };
-    struct watch watch = { 0 };
-    struct lease_owner now;
-    uint64_t got = 0;
+    struct lease_owner first = { 0 }, now;
+    uint64_t until_ms = 0, got = 0;
+    uint32_t rivals = 0;
     int rc = 0;
     while (rc == 0 && !got) { /* ends: the beat moves, the lease is given up, or the watch is over and it is taken */
-        rc = catalogue_acquire_lease (catalogue, bundle, run, 0, watch.told ? &watch.lease_owner : NULL, &got, &now,
-                                      &arena, err);
-        if (rc == 0 && !got)
-            rc = transfer_import_look (&watch, &now, log, &arena, err);
+        bool over = first.token && clock_boot_ms () >= until_ms;
+        rc = catalogue_acquire_lease (catalogue, bundle, run, 0, over ? &first : NULL, &got, &now, &arena, err);
+        if (rc != 0 || got)
+            break;
+        if (first.token != now.token && rivals++ < RIVALS_MAX) {
+            first = now;
+            until_ms = clock_boot_ms () + watch_ms (&now, log);
+        } else if (first.token != now.token || first.beat != now.beat)
+            rc = lives (&now, err);
+        else
+            (void) poll (NULL, 0, LOOK_MS); /* a signal may end it early */
     }
     arena_release (&arena);
     if (rc == 0)
