@@ -8,8 +8,7 @@ static const struct conf_file_kind bundles_kind = { "bundle list", "configs/bund
 
 struct bundle_draft {
     struct draft *draft;
-    struct bundle_rule *items;
-    uint32_t n;
+    LIST_OF (struct bundle_rule) rules;
 };
 
 static int read_part (struct draft *draft, const struct yaml_node *key, struct var *part)
@@ -44,18 +43,10 @@ static int bundles_read_parts (struct draft *draft, const struct yaml_node *map,
     return result;
 }
 
-static bool is_taken (const struct bundle_draft *list, struct text id)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].id, id))
-            return true;
-    return false;
-}
-
 static int bundles_check (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
 {
     struct problem_list *problems = list->draft->problems;
-    if (is_taken (list, of[BUNDLE_ID].text))
+    if (LIST_FIND (list->rules, struct bundle_rule, id, of[BUNDLE_ID].text))
         return problem_at (problems, of[BUNDLE_ID].node,
                            "the bundle rule %s is given twice, expected once in all bundle lists",
                            problem_quote (problems, of[BUNDLE_ID].text));
@@ -63,7 +54,7 @@ static int bundles_check (struct bundle_draft *list, const struct conf_value of[
         return problem_at (problems, node,
                            "a bundle rule with word: bad lacks the key 'why', expected a text that says what is wrong "
                            "with these versions");
-    if (list->n == BUNDLE_RULES_MAX)
+    if (list->rules.n == BUNDLE_RULES_MAX)
         return problem_at (problems, node, "the bundle lists have more than %d rules together, the limit",
                            BUNDLE_RULES_MAX);
     return 0;
@@ -77,13 +68,13 @@ static void bundles_add (struct bundle_draft *list, const struct conf_value of[]
         bundles_read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
         draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
-    list->items[list->n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,
-                                                   .word = (enum bundle_word) of[BUNDLE_WORD].number,
-                                                   .backends.items = backends.items,
-                                                   .backends.n = backends.n,
-                                                   .parts = parts,
-                                                   .why = of[BUNDLE_WHY].text,
-                                                   .source = of[BUNDLE_SOURCE].text };
+    list->rules.items[list->rules.n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,
+                                                               .word = (enum bundle_word) of[BUNDLE_WORD].number,
+                                                               .backends.items = backends.items,
+                                                               .backends.n = backends.n,
+                                                               .parts = parts,
+                                                               .why = of[BUNDLE_WHY].text,
+                                                               .source = of[BUNDLE_SOURCE].text };
 }
 
 static void bundles_read_file (void *owner, const struct yaml_node *reference)
@@ -118,11 +109,11 @@ void draft_bundles (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_BUNDLES];
     struct bundle_draft list = { .draft = draft };
-    list.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.items);
+    list.rules.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.rules.items);
     if (given->given && given->good)
         draft_each_reference (draft, given->node, &bundles_kind, bundles_read_file, &list);
     if (!given->given)
         bundles_read_default (&list);
-    draft->plan.bundles.items = list.items;
-    draft->plan.bundles.n = list.n;
+    draft->plan.bundles.items = list.rules.items;
+    draft->plan.bundles.n = list.rules.n;
 }

@@ -17,8 +17,7 @@ static const struct conf_file_kind signatures_kind = { "signature list", "config
 
 struct signature_draft {
     struct draft *draft;
-    struct signature *items;
-    uint32_t n;
+    LIST_OF (struct signature) signatures;
     uint64_t bytes; /* of all their texts */
 };
 
@@ -136,17 +135,16 @@ static int check_kind (struct draft *draft, const struct conf_value of[], const 
 /* The id is new, and there is room for one more. */
 static bool signatures_takes (struct signature_draft *list, const struct conf_value *id, const struct yaml_node *node)
 {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].id, id->text)) {
-            problem_at (list->draft->problems, id->node,
-                        "the signature %s is given twice, expected once in all signature lists",
-                        problem_quote (list->draft->problems, id->text));
-            return false;
-        }
-    if (list->n == SIGNATURES_IN_ALL_MAX)
+    if (LIST_FIND (list->signatures, struct signature, id, id->text)) {
+        problem_at (list->draft->problems, id->node,
+                    "the signature %s is given twice, expected once in all signature lists",
+                    problem_quote (list->draft->problems, id->text));
+        return false;
+    }
+    if (list->signatures.n == SIGNATURES_IN_ALL_MAX)
         problem_at (list->draft->problems, node, "the signature lists have more than %d signatures together, the limit",
                     SIGNATURES_IN_ALL_MAX);
-    return list->n < SIGNATURES_IN_ALL_MAX;
+    return list->signatures.n < SIGNATURES_IN_ALL_MAX;
 }
 
 enum { LIST_ALSO, LIST_UNLESS, LIST_BACKENDS, LIST_TYPES, LIST_ANY, LIST_RAISED, LISTS };
@@ -202,7 +200,7 @@ static void signatures_add (struct signature_draft *list, const struct conf_valu
         return;
     struct signature item = signatures_item (of, lists);
     if (signatures_has_room (list, &item, node))
-        list->items[list->n++] = item;
+        list->signatures.items[list->signatures.n++] = item;
 }
 
 static void signatures_read_file (void *owner, const struct yaml_node *reference)
@@ -239,13 +237,13 @@ void draft_signatures (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_SIGNATURES];
     struct signature_draft list = { .draft = draft };
-    list.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.items);
+    list.signatures.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.signatures.items);
     if (given->given && given->good)
         draft_each_reference (draft, given->node, &signatures_kind, signatures_read_file, &list);
     for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
         signatures_read_default (&list, shipped[i]);
     if (!names_rules (given))
         signatures_read_default (&list, RULES);
-    draft->plan.signatures.items = list.items;
-    draft->plan.signatures.n = list.n;
+    draft->plan.signatures.items = list.signatures.items;
+    draft->plan.signatures.n = list.signatures.n;
 }

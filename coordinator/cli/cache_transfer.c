@@ -9,7 +9,6 @@
 #include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,19 +42,16 @@ static const struct catalogue_entry *cache_transfer_choose (const struct catalog
 static int cache_transfer_describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena,
                                     struct text *out, struct err *err)
 {
-    json_t *json = json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
-                              escaped_json (cache_writer_name (cli->home, entry, arena)), "exported_wall_ms",
-                              (json_int_t) clock_wall_ms (), "generation",
-                              record_to_json (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &entry->published));
-    char *text = json ? json_dumps (json, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
-    if (!text)
-        mem_exit_exhausted (0);
-    *out = text_format (arena, "%s\n", text);
-    free (text);
-    json_decref (json);
-    if (out->len <= TRANSFER_JSON_MAX_BYTES)
-        return 0;
-    return err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
+    struct buf json;
+    buf_init (&json, TRANSFER_JSON_MAX_BYTES);
+    json_print_release (json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
+                                   escaped_json (cache_writer_name (cli->home, entry, arena)), "exported_wall_ms",
+                                   (json_int_t) clock_wall_ms (), "generation",
+                                   record_to_json (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &entry->published)),
+                        JSON_INDENT (2), &json);
+    bool fits = !json.overflow;
+    *out = buf_finish (&json, arena);
+    return fits ? 0 : err_set (err, ERR_LIMIT, TRANSFER_JSON " would be larger than %d bytes", TRANSFER_JSON_MAX_BYTES);
 }
 
 static int say_exported (const struct cli *cli, const struct cache_request *request,

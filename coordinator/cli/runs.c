@@ -296,10 +296,8 @@ static int runs_choose (void *owner, const struct run_dir *dir, uint64_t created
 
 static bool uses (const struct catalogue_entry *entry, const char *run)
 {
-    bool is = entry->leased && text_is (entry->run, run);
-    for (uint32_t i = 0; i < entry->users.n && !is; i++)
-        is = text_is (entry->users.items[i].run, run);
-    return is;
+    return (entry->leased && text_is (entry->run, run)) ||
+           LIST_FIND (entry->users, struct generation_user, run, text_of (run));
 }
 
 static int check_entries (struct catalogue *catalogue, const char *root, const char *run, struct arena *arena,

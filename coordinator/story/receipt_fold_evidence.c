@@ -18,13 +18,12 @@ enum { EVIDENCE_BYTES = 1024 };
 /* The last word on a name counts. */
 static void keep_var (struct receipt_fold *fold, growing_vars *list, const struct var *var)
 {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_equal (list->items[i].name, var->name)) {
-            list->items[i].value = receipt_fold_copy_text (fold, var->value);
-            return;
-        }
-    *GROWING_ADD (list) = (struct var){ receipt_fold_copy_text (fold, var->name),
-                                        receipt_fold_copy_text (fold, var->value) };
+    struct var *known = LIST_FIND (*list, struct var, name, var->name);
+    if (known)
+        known->value = receipt_fold_copy_text (fold, var->value);
+    else
+        *GROWING_ADD (list) = (struct var){ receipt_fold_copy_text (fold, var->name),
+                                            receipt_fold_copy_text (fold, var->value) };
 }
 
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)

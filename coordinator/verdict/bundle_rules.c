@@ -14,10 +14,7 @@ static struct text version_of (const var_list *bundle, struct text name)
 
 static bool is_for (const struct bundle_rule *rule, struct text backend)
 {
-    for (uint32_t i = 0; i < rule->backends.n; i++)
-        if (text_equal (rule->backends.items[i], backend))
-            return true;
-    return rule->backends.n == 0;
+    return rule->backends.n == 0 || text_is_among (backend, rule->backends.items, rule->backends.n);
 }
 
 static bool bundle_rules_fits (const struct bundle_rule *rule, const var_list *bundle)
@@ -59,9 +56,8 @@ static bool is_spoken_of (const struct plan *plan, struct text name)
 {
     for (uint32_t i = 0; i < plan->bundles.n; i++) {
         const struct bundle_rule *rule = &plan->bundles.items[i];
-        for (uint32_t k = 0; k < rule->parts.n && is_for (rule, plan->profile.backend); k++)
-            if (text_equal (rule->parts.items[k].name, name))
-                return true;
+        if (is_for (rule, plan->profile.backend) && LIST_FIND (rule->parts, struct var, name, name))
+            return true;
     }
     return false;
 }

@@ -277,12 +277,10 @@ struct text cold_pass_cache (const number_list *counters)
 /* With the frontend's reason, where it gave one: docs/spec/canary.md, cache.unused. */
 static struct text never_consulted (const struct result *reader, struct arena *arena)
 {
-    for (uint32_t i = 0; i < reader->facts.n; i++)
-        if (text_is (reader->facts.items[i].name, "cache.unused")) {
-            struct text why = because (reader->facts.items[i].value, arena);
-            return text_format (arena, "the cache was never consulted%.*s", TEXT_ARG (why));
-        }
-    return TEXT_LIT ("the cache was never consulted");
+    struct text said, why = { 0 };
+    if (var_find (&reader->facts, TEXT_LIT ("cache.unused"), &said))
+        why = because (said, arena);
+    return text_format (arena, "the cache was never consulted%.*s", TEXT_ARG (why));
 }
 
 /* No key explains it: the counters only say how many programs were compiled. */

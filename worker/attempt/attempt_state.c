@@ -128,9 +128,8 @@ static const char *gate_problem (const struct attempt *attempt, struct text name
 {
     if (attempt->gate_open)
         return "gate: the program already waits at another gate";
-    for (uint32_t i = 0; i < attempt->gates_n; i++)
-        if (text_equal (attempt->gates[i], name))
-            return "gate: this gate was opened before; a gate opens once in an attempt";
+    if (text_is_among (name, attempt->gates, attempt->gates_n))
+        return "gate: this gate was opened before; a gate opens once in an attempt";
     return attempt->gates_n == ATTEMPT_GATES_MAX ? "gate: the attempt has too many gates" : NULL;
 }
 
