@@ -212,11 +212,11 @@ static bool names_somebody (struct text text)
 static struct text peer_id (const struct signature_set *set, struct text said, struct text id)
 {
     static const char says_so[] =
-        "another task|other task|another rank|one of the ranks|remote daemon|tasks have crashed|"
-        "unhealthy|distributed service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task "
-        "triggered|Shutdown barrier|step "
-        "aborted|leader|remote "
-        "worker|remote host|closed by peer|worker has died|timed out|timeout|watchdog|rendezvous";
+        "another task|other task|another rank|one of the ranks|remote daemon|tasks have crashed|unhealthy|distributed "
+        "service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task triggered|Shutdown barrier|"
+        "step aborted|leader|remote worker|remote host|remote peer|remote process|retry count|key-value store|"
+        "find a group|process failed|ranks:|subset of ranks|closed by peer|worker has died|timed "
+        "out|timeout|watchdog|rendezvous";
     struct text unnamed = TEXT_LIT ("peer-unnamed");
     bool named = names_somebody (said) || words_any (said, says_so) || !signature_set_find (set, unnamed);
     return named ? id : unnamed;

@@ -253,11 +253,11 @@ enum log_level log_line_level (struct text body)
     enum log_level level = level_of_letter (letter_level (head));
     if (level == LEVEL_NONE)
         level = level_at_letter (body);
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO"))
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO|] [I] "))
         level = LEVEL_INFO;
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN"))
+    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN|[E] "))
         level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
-    if (level == LEVEL_NONE && is_python_warning (body))
+    if (level == LEVEL_NONE && (is_python_warning (body) || words_any_exact (head, "[W] ")))
         level = LEVEL_WARNING;
     return level ? level : level_said (body);
 }

@@ -160,8 +160,8 @@ static bool is_near (uint64_t seen, uint64_t end)
 static void scan_settle (struct signature_scan *scan, uint32_t item)
 {
     struct signature_progress *watch = &scan->watches[item];
-    uint32_t wanted = (UINT32_C (1) << scan->set->items[item].also.n) - 1;
-    watch->sighted |= watch->open && !watch->excluded && watch->also == wanted;
+    watch->sighted |= watch->open && !watch->excluded &&
+                      watch->also == (UINT32_C (1) << scan->set->items[item].also.n) - 1; /* open: no rule, so few */
     watch->open = false;
 }
 

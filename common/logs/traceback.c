@@ -390,14 +390,16 @@ static enum chaining chained_by (const struct reading *reading, uint32_t line)
     return CHAIN_NONE;
 }
 
-static struct exception *add_exception (struct exceptions *out)
+static struct exception *add_exception (const struct reading *reading, uint32_t line)
 {
+    struct exceptions *out = reading->out;
     if (out->n == EXCEPTIONS_MAX) {
         memmove (out->items, out->items + 1, (EXCEPTIONS_MAX - 1) * sizeof *out->items);
         out->n--;
     }
     struct exception *exception = &out->items[out->n++];
-    *exception = (struct exception){ 0 };
+    *exception =
+        (struct exception){ .first = line, .last = line, .type_line = line, .harmless = is_harmless (reading, line) };
     return exception;
 }
 
@@ -414,9 +416,7 @@ static uint32_t read_block (struct reading *reading, uint32_t line)
 {
     struct text message = { 0 };
     reading->lead = lead_of (body_at (reading, line));
-    struct exception *exception = add_exception (reading->out);
-    exception->first = exception->last = exception->type_line = line;
-    exception->harmless = is_harmless (reading, line);
+    struct exception *exception = add_exception (reading, line);
     exception->chained = reading->out->n > 1 ? chained_by (reading, line) : CHAIN_NONE;
     if (read_frames (reading, exception, &message))
         take_message (reading, exception, message);
@@ -446,8 +446,7 @@ static bool read_lone (struct reading *reading, uint32_t line)
         return false;
     if (!exception_read_line (body, &type, &message) || text_ends (type, "Warning"))
         return false;
-    struct exception *exception = add_exception (reading->out);
-    exception->first = exception->last = exception->type_line = line;
+    struct exception *exception = add_exception (reading, line);
     exception->type = type;
     take_frames_above (reading, exception, line);
     take_message (reading, exception, message);
