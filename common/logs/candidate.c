@@ -8,19 +8,19 @@
     "SIG|what():|"                                                                                                     \
     "LLVM ERROR|core dumped|Bus error|CUDA error|Caught signal|Floating point exception|Illegal instruction|"          \
     "double free|corruption|assertion failed|Assertion failed|Aborted|FATAL"
-/* Of strerror's and bash's texts in German, French and Spanish, as configs/signatures/rules.yaml has them. */
-#define ERRNO_ABROAD                                                                                                   \
-    "kein Speicherplatz|Plattenplatz (|Aucun espace|quota d'|queda espacio|cuota de disco|Hauptspeicher|allouer de "   \
-    "la|asignar memoria|ist belegt|ressource occup|recurso ocupado|bereits verwendet|utilis|ya se est|Kommando "       \
-    "nicht|introuvable|orden no enc|Fallo temp|no se pudo|Namensaufl|nicht bekannt|solution du nom|Nom ou serv"
+/* From "kein Speicherplatz" on: strerror's and bash's in German, French and Spanish, as rules.yaml has them. */
 #define ERROR_WORDS                                                                                                    \
     "Error:|ERROR|Error Code|Failed|failed|Killed|No space|denied|not found|cannot|Cannot|can't|refused|timed out|"    \
-    "times out|Unable|exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|Xid|" \
-    "Invalid|invalid|could not|Could not|DUE TO|unreachable|unable|missing|No such|signal|terminated|Terminated|"      \
+    "times out|Unable|exited|CANCELLED|Exited|killed|Errno|fatal|Warning  |OOM|oom|Evicted|preempt|exception|XID|"     \
+    "Xid|Invalid|invalid|could not|Could not|DUE TO|unreachable|unable|missing|No such|signal|terminated|Terminated|"  \
     "unrecognized|Back-off|No module|FAILED|Insufficient|insufficient|exceeded|Exceeded|exhausted|EXHAUSTED|"          \
     "UNAVAILABLE|INTERNAL|INVALID|usage:|unsupported|Unsupported|conflict|mismatch|No matching|required|halted|lost|"  \
     "reset|busy|in use|quota|aborted|error|incompatible|unavailable|Missing|UNREACHABLE|not supported|"                \
-    "used by another|expired|(most recent call first)|" ERRNO_ABROAD
+    "used by another|expired|NotReady|healthy|evicted|Error response|timeout|(most recent call first)|"                \
+    "kein Speicherplatz|Plattenplatz (|Aucun espace|quota d'|queda espacio|cuota de disco|Hauptspeicher|"              \
+    "allouer de la|asignar memoria|ist belegt|ressource occup|recurso ocupado|bereits verwendet|utilis|ya se est|"     \
+    "Kommando nicht|introuvable|orden no enc|Fallo temp|no se pudo|Namensaufl|nicht bekannt|solution du nom|"          \
+    "Nom ou serv"
 
 /* Who counted on more often than this behind an error has handled it: what waits in a pipe, or another thread, may print
  * a few steps more. */

@@ -30,13 +30,9 @@ static const int strength[MEANINGS][FORMS] = {
     [MEANS_PRIOR] = { 0, 0, 40, 60, 80 },     [MEANS_FORM] = { 0, 55, 85, 95, 110 },
     [MEANS_KNOWN] = { 8, 90, 112, 120, 130 },
 };
-/* END_LINES: noise may be why a program ended
- * only when it did not go on for long, a line of level info only among its INFO_LINES last ones. NEAR_BYTES: how far conditions
- * of known texts reach (common/logs). */
-enum { END_LINES = 64, INFO_LINES = 8, NEAR_BYTES = 2 << 10 };
-
-/* What is aside is weaker than an exception that says nothing. */
-enum { ASIDE = 4 };
+/* Noise may be why a program ended when it did not go on for END_LINES, a line of level info among its INFO_LINES last
+ * ones. NEAR_BYTES: how far conditions of known texts reach. What is ASIDE is weaker than an exception that says nothing. */
+enum { END_LINES = 64, INFO_LINES = 8, NEAR_BYTES = 2 << 10, ASIDE = 4 };
 
 enum { NO_LINE = UINT32_MAX };
 struct choice {
@@ -212,11 +208,11 @@ static bool names_somebody (struct text text)
 static struct text peer_id (const struct signature_set *set, struct text said, struct text id)
 {
     static const char says_so[] =
-        "another task|other task|another rank|one of the ranks|remote daemon|tasks have crashed|unhealthy|distributed "
-        "service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task triggered|Shutdown barrier|"
-        "step aborted|leader|remote worker|remote host|remote peer|remote process|retry count|key-value store|"
-        "find a group|process failed|ranks:|subset of ranks|closed by peer|worker has died|timed "
-        "out|timeout|watchdog|rendezvous";
+        "another task|other task|another rank|one of the ranks|remote daemon|tasks have crashed|unhealthy|"
+        "distributed service detected fatal errors|all TPU hosts|GetKeyValue|tasks to show up|a task triggered|"
+        "Shutdown barrier|step aborted|leader|remote worker|remote host|remote peer|remote process|remote rank|"
+        "retry count|key-value store|find a group|MPIDI_CH3U_Complete_posted|ranks:|subset of ranks|"
+        "closed by peer|worker has died|timed out|timeout|watchdog|rendezvous";
     struct text unnamed = TEXT_LIT ("peer-unnamed");
     bool named = names_somebody (said) || words_any (said, says_so) || !signature_set_find (set, unnamed);
     return named ? id : unnamed;

@@ -18,7 +18,7 @@ struct printed_line {
     uint32_t body;    /* bytes of prefixes and times in front */
     uint32_t speaker; /* equal for lines of one speaker; 0: no prefix */
     enum log_level level;
-    uint32_t worked; /* counters of its speaker's work that grew behind it */
+    uint32_t worked; /* counters of its speaker's work that grew behind it; more when that ended well */
 };
 
 /* The lines of one speaker stand together, in the order in which they were printed. */
