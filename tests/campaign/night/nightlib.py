@@ -71,7 +71,7 @@ class Stack:
         self.folder = self.net.root / "slice"      # hosts do not see it: what they need has to travel
         self.folder.mkdir()
         for path in PROGRAMS.iterdir():
-            if path.is_file() and path.name != "nightlib.py":
+            if path.is_file() and path.name not in ("nightlib.py", "more_nights.py"):
                 (self.folder / path.name).write_bytes(path.read_bytes())
         self.lines, self.transcript, self.groups, self.began = [], [], [], time.monotonic()
         self.words = {}         # what strings of the table may name: pids, run ids
@@ -85,6 +85,11 @@ class Stack:
         for host in self.net.hosts:
             if only is None or host.name in only:
                 host.run("sh", "-ec", script)
+
+    def put(self, path, name, only=None):
+        """A program that lies on the hosts, and does not travel."""
+        text = (self.folder / name).read_text()
+        self.on_all(f"mkdir -p {pathlib.Path(path).parent}; cat > {path} <<'END_OF_FILE'\n{text}END_OF_FILE\n", only)
 
     def see(self, name, command, wanted):
         """Looks at the defect itself; it is no night where it is not there."""
