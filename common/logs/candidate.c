@@ -22,10 +22,6 @@
     "Kommando nicht|introuvable|orden no enc|Fallo temp|no se pudo|Namensaufl|nicht bekannt|solution du nom|"          \
     "Nom ou serv"
 
-/* Who counted on more often than this behind an error has handled it: what waits in a pipe, or another thread, may print
- * a few steps more. */
-enum { WORKED_ON = 3 };
-
 struct found_place {
     struct word_finder fatal, error;
     const struct signature_set *set;

@@ -113,34 +113,42 @@ static void free_run (struct classify_run *run)
     mem_free (run);
 }
 
-/* The exception that decides; when nothing does and nothing crashed, the last one that ended its process. NULL: none. */
-static const struct exception *deciding_exception (const struct log_end *end, uint32_t lines_before,
-                                                   const struct signature_scan_result *seen, bool crashed)
+/* The number of the line that decides, below 1 in a part that was dropped; INT64_MIN: none does. */
+static int64_t deciding_line (uint32_t lines_before, const struct signature_scan_result *seen)
 {
-    const struct exception *last = NULL;
-    int64_t decides = INT64_MIN; /* the line; below 1 it is in a part that was dropped */
+    int64_t decides = INT64_MIN;
     for (uint32_t i = 0; i < seen->sightings_n; i++)
         if (seen->sightings[i].decides)
             decides = (int64_t) seen->sightings[i].line - lines_before;
+    return decides;
+}
+
+/* When nothing decides, the last one that ended its process. NULL: there is none. */
+static const struct exception *deciding_exception (const struct log_end *end, int64_t decides)
+{
+    const struct exception *last = NULL;
     for (uint32_t i = 0; i < end->exceptions.n; i++) {
         const struct exception *one = &end->exceptions.items[i];
         if (end->lines.items[one->first].number <= decides && decides <= end->lines.items[one->last].number)
             return one;
         last = one->harmless ? last : one;
     }
-    return decides == INT64_MIN && !crashed ? last : NULL;
+    return decides == INT64_MIN ? last : NULL;
 }
 
+/* Of the exception, or of a crash that decides or beside which nothing does. */
 static void take_frames (const struct log_end *end, uint32_t lines_before, struct arena *arena,
                          struct signature_scan_result *seen)
 {
     struct text frames[TRACE_FRAMES_MAX];
-    seen->frames_n = traceback_crash_frames (&end->lines, frames);
-    const struct exception *exception = deciding_exception (end, lines_before, seen, seen->frames_n > 0);
-    if (exception)
-        seen->frames_n = traceback_frames (&end->lines, exception, frames);
-    seen->frames = arena_array (arena, seen->frames_n, sizeof *seen->frames);
-    for (uint32_t i = 0; i < seen->frames_n; i++)
+    int64_t decides = deciding_line (lines_before, seen), crashed;
+    const struct exception *exception = deciding_exception (end, decides);
+    uint32_t n = traceback_crash_frames (&end->lines, frames, &crashed);
+    if (!n || (decides != crashed && decides != INT64_MIN))
+        n = exception ? traceback_frames (&end->lines, exception, frames) : 0;
+    seen->frames_n = n;
+    seen->frames = arena_array (arena, n, sizeof *seen->frames);
+    for (uint32_t i = 0; i < n; i++)
         seen->frames[i] = text_copy (arena, frames[i]);
 }
 

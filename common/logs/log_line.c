@@ -253,9 +253,9 @@ enum log_level log_line_level (struct text body)
     enum log_level level = level_of_letter (letter_level (head));
     if (level == LEVEL_NONE)
         level = level_at_letter (body);
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL INFO|] [I] "))
+    if (level == LEVEL_NONE && (words_any_exact (body, "NCCL INFO") || words_any_exact (head, "] [I] ")))
         level = LEVEL_INFO;
-    if (level == LEVEL_NONE && words_any_exact (body, "NCCL WARN|[E] "))
+    if (level == LEVEL_NONE && (words_any_exact (body, "NCCL WARN") || words_any_exact (head, "] [E] ")))
         level = LEVEL_ERROR; /* the cause stands there; what follows is its way out */
     if (level == LEVEL_NONE && (is_python_warning (body) || words_any_exact (head, "[W] ")))
         level = LEVEL_WARNING;

@@ -306,7 +306,7 @@ static struct text json_unwrap_all (struct text text, struct arena *arena)
 
 /* ---- where a program worked: lines whose counter of steps, epochs or items grew ---- */
 
-enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160, LAST_LINES = 3, ENDED_WELL = 1000 };
+enum { COUNTERS = 8, DIGITS_MAX = 12, REACH_BYTES = 160 };
 
 /* Words in front of a counter. Each kind is compared with itself; of two in a line the one named here first counts. */
 static const char *const counters[COUNTERS] = { "step",  "iteration", "iter",       "epoch",
@@ -372,16 +372,11 @@ static void mark_growth (struct printed_line *lines, uint32_t n)
     }
 }
 
-/* Whose last lines say that all ended well got over every error above them. */
 static void sum_behind (struct printed_line *lines, uint32_t n)
 {
-    static const char well[] =
-        "exit code 0|exit code: 0|exit_code=0|exit=0|rc=0|exit 0|exit status 0|exits successfully|training finished|"
-        "training completed|training complete|job succeeded|' succeeded|run succeeded|max_epochs|max_steps";
     uint32_t behind = 0;
     for (uint32_t i = n; i > 0; i--) {
-        bool ended = i + LAST_LINES > n && words_any (printed_line_body (&lines[i - 1]), well);
-        uint32_t grew = lines[i - 1].worked + (ended ? ENDED_WELL : 0);
+        uint32_t grew = lines[i - 1].worked;
         lines[i - 1].worked = behind;
         behind += grew;
     }

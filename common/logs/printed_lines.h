@@ -10,6 +10,10 @@
 /* Of a log with more lines the last ones are read, of a longer line its beginning. */
 enum { PRINTED_LINES_MAX = 32768, PRINTED_LINE_BYTES = 4096 };
 
+/* Who counted on more often than this behind an error has handled it: what waits in a pipe, or another thread, may print
+ * a few steps more. */
+enum { WORKED_ON = 3 };
+
 struct printed_line {
     uint64_t offset;  /* of its first byte in the log */
     uint32_t number;  /* of the line in the text, from 1, as line ends count it */
@@ -18,7 +22,7 @@ struct printed_line {
     uint32_t body;    /* bytes of prefixes and times in front */
     uint32_t speaker; /* equal for lines of one speaker; 0: no prefix */
     enum log_level level;
-    uint32_t worked; /* counters of its speaker's work that grew behind it; more when that ended well */
+    uint32_t worked; /* counters of its speaker's work that grew behind it */
 };
 
 /* The lines of one speaker stand together, in the order in which they were printed. */

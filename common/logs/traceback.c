@@ -197,14 +197,18 @@ uint32_t traceback_frames (const struct printed_lines *lines, const struct excep
     return n;
 }
 
-uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text frames[TRACE_FRAMES_MAX])
+uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text frames[TRACE_FRAMES_MAX],
+                                 int64_t *number)
 {
     uint32_t n = 0, at = lines->n, from;
     struct text path;
     while (at > 0 && !text_starts (printed_line_body (&lines->items[at - 1]), "Fatal Python error: "))
         at--;
-    uint32_t speaker = at ? lines->items[at - 1].speaker : 0;
-    for (bool own = false; at > 0 && at < lines->n && n < TRACE_FRAMES_MAX; at++) {
+    if (at == 0 || lines->items[at - 1].worked > WORKED_ON)
+        return 0;
+    uint32_t speaker = lines->items[at - 1].speaker;
+    *number = lines->items[at - 1].number;
+    for (bool own = false; at < lines->n && n < TRACE_FRAMES_MAX; at++) {
         struct text body = printed_line_body (&lines->items[at]);
         if (lines->items[at].speaker != speaker)
             continue;

@@ -58,8 +58,10 @@ void traceback_find_all (const struct printed_lines *lines, struct arena *arena,
 /* Its frames as `File "p", line 3, in f`, the innermost first; returns how many. Those that rich draws are not told. */
 uint32_t traceback_frames (const struct printed_lines *lines, const struct exception *exception,
                            struct text frames[TRACE_FRAMES_MAX]);
-/* Those that faulthandler printed last of a crash ("Fatal Python error: ..."), in the same form. */
-uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text frames[TRACE_FRAMES_MAX]);
+/* Those that faulthandler printed last of a crash ("Fatal Python error: ...", the line with that `number`), in the same
+ * form; none if the program worked on. */
+uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text frames[TRACE_FRAMES_MAX],
+                                 int64_t *number);
 /* Is the frame one of the user's own files? */
 bool frame_is_of_user (struct text frame);
 /* "XlaRuntimeError" of "jaxlib.xla_extension.XlaRuntimeError". */

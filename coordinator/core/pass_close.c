@@ -301,7 +301,7 @@ static void point_to_differences (const struct coord *coord, struct verdict *ver
     for (uint32_t i = 0; i < n; i++)
         if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner == OWNER_PROGRAM) {
             verdicts[i].likely = true;
-            verdicts[i].else_owner = OWNER_HOST;
+            verdicts[i].else_owner = verdicts[i].else_owner ? verdicts[i].else_owner : OWNER_HOST;
             verdicts[i].next = text_format (
                 arena, "sliceup drift %.8s (it passed on %u others: what is different here?); else: %.*s",
                 coord->state->run.ptr, passed, TEXT_ARG (verdicts[i].next));

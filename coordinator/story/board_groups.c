@@ -44,13 +44,13 @@ static struct board_verdict_group *replaced_group (struct board_pass *pass, cons
     struct board_verdict_group *least = &pass->groups.items[0];
     for (uint32_t i = 1; i < pass->groups.n; i++) {
         struct board_verdict_group *group = &pass->groups.items[i];
-        uint32_t own = worth (group->outcome, group->owner, group->likely),
-                 best = worth (least->outcome, least->owner, least->likely);
+        uint32_t own = worth (group->outcome, group->owner, group->likely || group->else_owner),
+                 best = worth (least->outcome, least->owner, least->likely || least->else_owner);
         if (own < best || (own == best && group->hosts.n < least->hosts.n))
             least = group;
     }
-    if (worth (verdict->outcome, verdict->owner, verdict->likely) <=
-        worth (least->outcome, least->owner, least->likely))
+    if (worth (verdict->outcome, verdict->owner, verdict->likely || verdict->else_owner) <=
+        worth (least->outcome, least->owner, least->likely || least->else_owner))
         return NULL;
     pass->ungrouped_n += least->hosts.n;
     return least;

@@ -297,8 +297,14 @@ static void judge_near_zero (struct drift_comparison *work, struct drift_fact *f
     struct drift_item item = { .fact = shown, .kind = rule->kind, .verdict = DRIFT_NOT_ZERO, .why = rule->why };
     const struct drift_value *reference = NULL;
     uint32_t most = 0;
-    for (uint32_t v = 0; v < fact->values_n; v++)
+    double low = INFINITY, high = -INFINITY, number;
+    for (uint32_t v = 0; v < fact->values_n; v++) {
+        if (drift_parse_number (fact->values[v].text, &number) && fabs (number) >= rule->least) {
+            low = fmin (low, number);
+            high = fmax (high, number);
+        }
         fact->values[v].text = off_zero (shown, fact->values[v].text, rule->least, work->arena);
+    }
     join_equal (work, fact, false);
     for (const struct drift_value *value = fact->values; value < fact->values + fact->values_n; value++) {
         bool near = text_equal (value->text, near_zero), off = !near && !text_is (value->text, FACT_NOT_REPORTED);
@@ -312,7 +318,7 @@ static void judge_near_zero (struct drift_comparison *work, struct drift_fact *f
     item.settled = reference && reference->hosts_n >= item.deviating;
     item.severity = drift_severity_of (shown, &item.order);
     if (text_equal (shown, clock_fact))
-        item.next = 2 * most > work->table.hosts_n
+        item.next = 2 * (high - low < rule->least ? item.deviating : most) > work->table.hosts_n
                         ? TEXT_LIT ("most hosts are off by as much, so look at the coordinator's clock first")
                         : TEXT_LIT ("see why nothing sets its clock: chronyc tracking, or timedatectl");
     make_groups (work, fact, reference, false, &item);

@@ -116,8 +116,8 @@ static void measure_fold_add_host (struct measure_fold *fold, uint32_t host, con
 static bool would_fail_again (const struct plan *plan, const struct verdict *verdict)
 {
     const struct signature *known = plan_find_signature (plan, verdict->signature);
-    if (verdict->outcome != OUTCOME_FAILED || verdict->transient || !known || known->rule || known->transient ||
-        known->peer || known->noise || known->recheck)
+    if (verdict->outcome != OUTCOME_FAILED || verdict->else_owner == OWNER_HOST || verdict->transient || !known ||
+        known->rule || known->transient || known->peer || known->noise || known->recheck)
         return false;
     return known->memory || verdict->owner == OWNER_COMPILER || verdict->owner == OWNER_PROGRAM ||
            verdict->owner == OWNER_BUNDLE || (verdict->owner == OWNER_LAUNCH && known->unless.n == 0);

@@ -259,6 +259,21 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
     return 2 * outside <= known && outside < known ? outside : 0; /* of a majority it would be no finding */
 }
 
+/* Those that stand roughly alike are told as most of them stand. */
+static void stands_tell_as_most (struct stand *stands, uint32_t n, const bool *lags, struct arena *arena)
+{
+    struct text *keys = arena_array (arena, n, sizeof *keys);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = lags[i] ? (struct text){ 0 } : stand_key (&stands[i], false, arena);
+    struct text most = majority_value (keys, n);
+    while (at < n && !text_equal (keys[at], most))
+        at++;
+    for (uint32_t i = 0; i < n && most.len; i++)
+        if (keys[i].len)
+            stands[i] = stands[at];
+}
+
 uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
                               struct text *who, struct text *others)
 {
@@ -275,6 +290,7 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
         places = stands_mark_elsewhere (stands, n, false, lags, arena);
     if (places != 1 && places != 2 && stands_mark_elsewhere (stands, n, true, roughly, arena) == 2) {
         memcpy (lags, roughly, n * sizeof *lags); /* who collects at a barrier waits with those that he collects from */
+        stands_tell_as_most (stands, n, lags, arena);
         places = 2;
     }
     if (known < 2 || !places) {

@@ -165,6 +165,14 @@ TEST (the_frames_are_those_of_the_exception_that_decides)
     assert_text (frames_of (t, crash), "File \"/w/rows.py\", line 7 in decode|File \"/w/a.py\", line 4 in outer");
 }
 
+TEST (a_crash_that_does_not_decide_has_no_frames)
+{
+    assert_text (frames_of (t, "Fatal Python error: Aborted\n\nCurrent thread 0x00007f02 (most recent call first):\n"
+                               "  File \"/w/probe.py\", line 3 in probe\n\n"
+                               "OSError: [Errno 28] No space left on device\n"),
+                 "");
+}
+
 TEST (only_a_known_text_passes_by_itself)
 {
     assert_true (decide (TEXT_LIT ("ERROR: not just now\n")).transient);

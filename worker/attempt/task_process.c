@@ -152,10 +152,16 @@ static struct text find_read_only (struct text line, struct arena *arena)
 static struct text find_resolver (struct arena *arena)
 {
     char bytes[RESOLVER_FILE_BYTES];
-    struct text file = { bytes, (uint32_t) file_read_start ("/etc/resolv.conf", bytes, sizeof bytes) }, address;
-    if (!host_fact_find_field (file, "nameserver", &address))
-        return TEXT_LIT ("its /etc/resolv.conf names no " NOTE_NAME_SERVER);
-    return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"), address.ptr);
+    struct text file = { bytes, (uint32_t) file_read_start ("/etc/resolv.conf", bytes, sizeof bytes) };
+    while (file.len) {
+        struct text line = text_take_until (&file, '\n'),
+                    address = { line.ptr + 10, line.len > 10 ? line.len - 10 : 0 };
+        address = text_trimmed (address);
+        if (text_starts (line, "nameserver"))
+            return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"),
+                                address.ptr);
+    }
+    return TEXT_LIT ("its /etc/resolv.conf names no " NOTE_NAME_SERVER);
 }
 
 static bool has_one_of (struct text id, const char *const *words)

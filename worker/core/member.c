@@ -366,8 +366,8 @@ const struct limits *member_limits (const struct member *member)
 struct clock_offset member_clock_offset (const struct member *member, uint64_t now_ms, uint64_t wall_ms)
 {
     struct clock_offset offset = { (int64_t) (wall_ms - now_ms) - member->clock_ahead_ms, member->clock_error_ms };
-    int64_t error_ms = (int64_t) offset.error_ms;
-    if (error_ms && (offset.ms > error_ms || offset.ms < -error_ms))
+    int64_t told_ms = 4 * (int64_t) offset.error_ms; /* an error that is a small part of it */
+    if (told_ms && (offset.ms > told_ms || offset.ms < -told_ms))
         return offset;
     return (struct clock_offset){ 0, offset.error_ms < CLOCK_OFF_MS ? offset.error_ms : 0 };
 }

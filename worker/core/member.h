@@ -76,7 +76,7 @@ uint64_t member_epoch (const struct member *member);
 uint64_t member_session (const struct member *member);
 uint64_t member_seen_seq (const struct member *member);           /* highest seq seen in this session */
 const struct limits *member_limits (const struct member *member); /* of the last WELCOME; zero before */
-/* Of the clock that shows `wall_ms` now, against the coordinator's; 0 ms where it is no more than the error. */
+/* Of the clock that shows `wall_ms` now, against the coordinator's; 0 ms where it is no more than four times the error. */
 struct clock_offset member_clock_offset (const struct member *member, uint64_t now_ms, uint64_t wall_ms);
 
 #endif

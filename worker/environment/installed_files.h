@@ -58,6 +58,5 @@ struct installed_record_rows {
 int installed_record_read (struct installed_record_rows *rows, const char *site, const struct installed *installed,
                            uint32_t package, struct arena *arena, struct err *err);
 void installed_record_release (struct installed_record_rows *rows);
-/* As RECORD writes it. */
 
 #endif

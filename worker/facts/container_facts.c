@@ -80,11 +80,15 @@ struct text process_limit_find (struct arena *arena)
     struct host_fact_list *list = mem_alloc (sizeof *list);
     host_fact_list_init (list, &host_fact_roots_real);
     struct rlimit limit;
-    struct text group = least_limit (list, "pids", "pids.max", "pids.max"), told = { 0 };
-    if (isdigit (*group.ptr))
-        told = text_format (arena, NOTE_LIMIT "processes is %.*s (pids.max of its cgroup)", TEXT_ARG (group));
-    else if (!getrlimit (RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY)
-        told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (ulimit -u)", (uint64_t) limit.rlim_cur);
+    uint64_t group = UINT64_MAX, own = UINT64_MAX;
+    struct text told = { 0 };
+    (void) text_to_u64 (least_limit (list, "pids", "pids.max", "pids.max"), &group);
+    if (geteuid () != 0 && getrlimit (RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        own = limit.rlim_cur; /* root has none: setrlimit(2) */
+    if (group < own)
+        told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (pids.max of its cgroup)", group);
+    else if (own < UINT64_MAX)
+        told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (ulimit -u)", own);
     host_fact_list_release (list);
     mem_free (list);
     return told;
@@ -268,23 +272,24 @@ void disk_room_lessen (const char *path, enum disk_level most, struct arena *are
         *least = room;
 }
 
-/* Not of a network, which may not answer. */
+/* Not of a network, which may not answer, nor those that no program writes to. */
 static bool is_full_here (const struct proc_mount *mount)
 {
     static const char *const types[] = { "tmpfs", "ext4", "xfs", "btrfs", "overlay", "ext3", "ext2", "f2fs", "zfs" };
     struct statvfs disk;
-    bool here = false;
+    bool here = false, of_system = !strncmp (mount->point, "/boot", 5) ||
+                                   (!strncmp (mount->point, "/dev", 4) && strcmp (mount->point, "/dev/shm") != 0);
     for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++)
         here |= text_is (mount->type, types[i]);
-    return here && statvfs (mount->point, &disk) == 0 && disk.f_blocks && !(disk.f_flag & ST_RDONLY) &&
-           (disk.f_bavail * disk.f_frsize < MIB || (disk.f_files && !disk.f_favail));
+    return here && !of_system && statvfs (mount->point, &disk) == 0 && disk.f_blocks * disk.f_frsize > MIB &&
+           !(disk.f_flag & ST_RDONLY) && (disk.f_bavail * disk.f_frsize < MIB || (disk.f_files && !disk.f_favail));
 }
 
 void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least)
 {
     struct proc_mounts mounts;
     struct err err;
-    if (proc_mounts_read ("/proc/self", arena, &mounts, &err) < 0)
+    if (least->level == DISK_FULL || proc_mounts_read ("/proc/self", arena, &mounts, &err) < 0)
         return;
     for (uint32_t i = 0; i < mounts.n; i++)
         if (is_full_here (&mounts.items[i]))

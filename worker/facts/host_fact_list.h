@@ -74,8 +74,8 @@ struct disk_room {
 /* Of the file system that `path` lies on, or the nearest folder above that is there. Waits for its storage. False: it
  * cannot be read, or has no size. */
 bool disk_room_find (const char *path, struct arena *arena, struct disk_room *out);
-/* Puts the room of `path` into `least` if it is less, and at most `most`; "": no path. By mounts: of every file system of
- * this host that is written to and full. */
+/* Puts the room of `path` into `least` if it is less, and at most `most`; "": no path. By mounts, if `least` is
+ * not full: of every local file system of this host that is. */
 void disk_room_lessen (const char *path, enum disk_level most, struct arena *arena, struct disk_room *least);
 void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least);
 /* Of a file system that is mounted to be written to and no longer is: its driver found an error. */
