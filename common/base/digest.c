@@ -8,7 +8,6 @@
 /* The functions of one algorithm, which OpenSSL 3 calls deprecated. Its newer ones, SHA256 () among them, look
  * algorithms up among providers: they read the host's openssl.cnf and need all of libcrypto; these need 20 KB. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "common/base/mem.h"
 #include <openssl/sha.h>
 
 enum { READ_BYTES = 64 * 1024 };

@@ -1,6 +1,5 @@
 #include "common/base/utf8.h"
 
-#include <stddef.h>
 #include <string.h>
 
 struct range {

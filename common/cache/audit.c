@@ -1,6 +1,5 @@
 #include "common/cache/audit.h"
 
-#include "common/base/buf.h"
 #include "common/cache/manifest_mismatch.h"
 #include <assert.h>
 #include <fcntl.h>

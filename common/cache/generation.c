@@ -2,14 +2,12 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "common/model/hostset.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 

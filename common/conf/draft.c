@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/duration.h"
-#include "common/conf/conf_keys.h"
 #include "common/conf/yaml_to_json.h"
 
 static void draft_note (struct draft *draft, struct text path)

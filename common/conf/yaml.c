@@ -4,8 +4,6 @@
 #include <libfyaml.h>
 #include <string.h>
 
-#include "common/base/buf.h"
-
 /* ---- yaml syntax ---- */
 
 /* Explains broken YAML by what to write: the library names what it found, not the mistake. */

@@ -1,6 +1,5 @@
 #include "common/frontend/launch_lint.h"
 
-#include <stddef.h>
 #include <strings.h>
 
 #include "common/frontend/frontend.h"

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/base/text.h"
-
 /* ---- rows of reports, each name once ---- */
 
 struct xla_report_rows {

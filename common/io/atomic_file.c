@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
 

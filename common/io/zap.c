@@ -9,11 +9,8 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-#include <zmq.h>
 
-#include "common/base/mem.h"
 #include "common/io/clock.h"
-#include "common/io/socket.h"
 
 static const char handler_address[] = "inproc://zeromq.zap.01";
 enum { CLOSED_WAIT_S = 2, AT_ONCE = 256 }; /* AT_ONCE: requests of each socket, before others have their turn */

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/logs/log_line.h"
 #include "common/logs/set.h"
-#include "common/logs/words.h"
 
 enum { LAST_LINES = 3 };
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/buf.h"
 #include "common/logs/words.h"
 
 static const char heading[] = "Traceback (most recent call last)";

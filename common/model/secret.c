@@ -1,6 +1,5 @@
 #include "common/model/secret.h"
 
-#include "common/base/buf.h"
 #include <string.h>
 #include <strings.h>
 

@@ -6,7 +6,6 @@
 #include <msgpack/pack.h>
 #include <string.h>
 
-#include "common/model/record.h"
 #include "common/wire/reader.h"
 
 /* ---- put ---- */

@@ -1,8 +1,6 @@
 #include "coordinator/cli/cache.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include <string.h>
-#include <sys/stat.h>
 
 enum { KEEP = 2, KEEP_MOST = 1000000 };
 enum { CACHE_FULL = CLI_OWN, CACHE_QUICK, CACHE_KEEP, CACHE_DROPPED, CACHE_ABANDONED, CACHE_FORGET, CACHE_DRY_RUN };

@@ -8,12 +8,10 @@
 
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/cli/watch_view.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/run/driver.h"
 #include "coordinator/view/plain.h"
 

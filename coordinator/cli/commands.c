@@ -1,11 +1,9 @@
 #include "coordinator/cli/commands.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"

@@ -3,11 +3,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "common/io/process_capacity.h"
-#include "common/model/hostset.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/model/host_source.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"

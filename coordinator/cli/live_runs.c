@@ -7,7 +7,6 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_facts.h"

@@ -4,12 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/monitor/follow.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
 #include "common/cache/owners.h"
 #include "common/model/secret.h"
 #include "coordinator/cli/hosts.h"

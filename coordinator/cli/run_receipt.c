@@ -1,14 +1,9 @@
 #include "coordinator/cli/run_receipt.h"
 
-#include <stdio.h>
-
-#include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_facts.h"
-#include "coordinator/report/report.h"
 #include "coordinator/story/frontier.h"
-#include "coordinator/verdict/topology.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/receipt_text.h"

@@ -4,12 +4,9 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/logs.h"
-#include "coordinator/picture/feed.h"
 #include "coordinator/terminal/session.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/status.h"
 #include "coordinator/view/waiting.h"

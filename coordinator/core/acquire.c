@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/outbox.h"
 #include "coordinator/core/violation.h"
 #include "coordinator/core/write_lease.h"
 

@@ -1,6 +1,5 @@
 #include "coordinator/courier/request.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

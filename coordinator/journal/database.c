@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 
 /* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */

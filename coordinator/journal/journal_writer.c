@@ -1,10 +1,8 @@
 #include "coordinator/journal/journal_writer.h"
 
 #include "common/base/buf.h"
-#include "coordinator/journal/database.h"
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>

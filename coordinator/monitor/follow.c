@@ -8,7 +8,6 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/events_client.h"
-#include "coordinator/monitor/key_file.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */
 enum { LISTEN_MS = 2000 };                                            /* a place for events expires after 10 s */

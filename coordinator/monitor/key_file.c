@@ -9,7 +9,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
 #include "common/io/endpoint.h"
-#include "common/model/hostset.h"
 
 static void wipe (struct buf *file)
 {

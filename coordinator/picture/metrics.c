@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "coordinator/picture/exposition.h"
 #include "coordinator/picture/scene_private.h"
 
 /* Limits: rungs with a name, and series of marks of rungs. */

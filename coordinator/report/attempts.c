@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/picture/scene.h"
 #include "coordinator/view/record_json.h"
 
 /* Attempts of one pass, one behind the other. */

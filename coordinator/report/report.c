@@ -1,7 +1,5 @@
 #include "coordinator/report/report.h"
 
-#include "coordinator/story/board.h"
-
 enum { STEPS_FIRST = 64 };
 
 struct report_book {

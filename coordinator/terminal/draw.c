@@ -3,9 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/base/duration.h"
-#include "common/model/hostset.h"
-
 enum { ROWS_FOR_ALL = 8 };
 
 const char *number_print (uint64_t number, char out[NUMBER_BYTES])

@@ -1,6 +1,5 @@
 #include "coordinator/terminal/state.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

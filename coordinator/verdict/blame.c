@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/model/hostset.h"
 #include "coordinator/verdict/failure_reading.h"
 
 /* Two hosts that name the same one are believed; with only two hosts, one is enough. */

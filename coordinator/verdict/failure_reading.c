@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/logs/classify.h"
 #include "common/logs/log_line.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/stands.h"

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/buf.h"
-
 enum { TOKENS_MAX = 256 };
 
 static int by_text (const void *a, const void *b)

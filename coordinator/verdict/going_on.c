@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/base/buf.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
 

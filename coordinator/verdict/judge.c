@@ -7,7 +7,6 @@
 
 #include "common/base/duration.h"
 #include "common/frontend/frontend.h"
-#include "common/model/plan.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/bundle_rules.h"

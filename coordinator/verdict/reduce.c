@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/mem.h"
-
 static void miss (struct reduction_verdict *out, int host)
 {
     if (host < 0)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/view/plain.h"
 

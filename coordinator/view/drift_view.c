@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/digest.h"
 #include "coordinator/story/merge.h"
 #include "coordinator/view/doc.h"
 #include "coordinator/view/receipt_text.h"

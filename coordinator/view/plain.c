@@ -3,9 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/waiting.h"
 
 enum { SENTENCE_BYTES = 1 << 20, SET_COLUMNS = 120, EXIT_CACHE_VIOLATION = 4 };

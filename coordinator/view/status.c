@@ -6,7 +6,6 @@
 
 #include "coordinator/verdict/stands.h"
 #include "coordinator/view/doc.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/waiting.h"

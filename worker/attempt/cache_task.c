@@ -7,10 +7,8 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/proc.h"
-#include "worker/attempt/task.h"
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 #include "worker/attempt/command.h"
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
 #include "common/frontend/launch_lint.h"

@@ -1,6 +1,5 @@
 #include "worker/attempt/interpreter.h"
 
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/environ.h"
 #include "worker/attempt/interpreter.h"

@@ -1,8 +1,6 @@
 #include "worker/environment/fetch.h"
 
-#include "common/base/digest.h"
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include <assert.h>

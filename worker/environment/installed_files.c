@@ -1,7 +1,6 @@
 #include "worker/environment/installed_files.h"
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/cache/tree.h"
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"

@@ -1,11 +1,9 @@
 #include "worker/facts/device_users.h"
 
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/facts/host_fact_list.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

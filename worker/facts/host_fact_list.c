@@ -12,10 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/io/fd.h"
 #include "common/model/secret.h"
 

@@ -2,7 +2,6 @@
 
 #include "worker/process/packet.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 

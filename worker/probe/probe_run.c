@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/err.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"

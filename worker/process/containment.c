@@ -7,7 +7,6 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -15,13 +14,10 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
-#include "common/base/err.h"
-#include "common/base/mem.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/process/cgroup_place.h"
 #include "worker/process/pid_namespace.h"
-#include "worker/process/spawn.h"
 
 /* ---- control group ---- */
 

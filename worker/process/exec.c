@@ -1,6 +1,5 @@
 #include "worker/process/exec.h"
 
-#include "common/base/mem.h"
 #include "common/io/proc.h"
 #include <assert.h>
 #include <dirent.h>

@@ -1,6 +1,5 @@
 #include "worker/protocol/protocol_writer.h"
 
-#include "common/base/buf.h"
 #include "common/base/utf8.h"
 #include "common/io/clock.h"
 #include <assert.h>

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/cache/storage.h"
 #include "common/io/proc.h"
 #include "common/io/safe_path.h"

@@ -5,13 +5,11 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/base/err.h"
 #include "worker/sandbox/confine_caps.h"
 
 /* ---- truncation filter ---- */

@@ -2,17 +2,14 @@
 
 #include <fcntl.h>
 #include <netdb.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "worker/standin/place.h"
 #include "worker/standin/real.h"
 
 /* ---- device lock ---- */

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GIB(n) ((int64_t) (n) << 30)
 /* Kinds and devices per chip: jax-ml/jax:jax/_src/tpu_info.py. Memory: docs.cloud.google.com/tpu/docs, v4 to tpu7x; of v6e the

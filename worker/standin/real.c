@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PLUGIN "/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"
 static const struct pjrt_api *real;
