@@ -4,9 +4,9 @@
  * SQLite ends a write-ahead log at its first bad checksum and treats the rest as never written. The mark reveals that:
  * it names the last fact that was durable before others could act on it, and the chain's digest there. Three slots,
  * each on its own page, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index
- * counts. Its writer (journal_marker.c) never touches the slot that reached the disk last, so a power loss leaves a
- * valid one. Without a power loss all three are valid: an incomplete mark not known to be of another boot is damaged.
- * docs/spec/journal.md says what it promises. */
+ * counts. Its writer never touches the slot that reached the disk last, so a power loss leaves a valid one. Without a
+ * power loss all three are valid: an incomplete mark not known to be of another boot is damaged. docs/spec/journal.md
+ * says what it promises. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
 
@@ -39,10 +39,10 @@ void journal_mark_encode (uint8_t note[MARK_NOTE_BYTES], const char *run_id, con
 /* The id of this boot; empty if the system does not say. */
 void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1]);
 
-/* journal_marker.c - writes the mark of a journal (journal_mark.h). Setting it is one write into the kernel's memory,
- * which survives this process. Its own thread syncs it, at most every MARK_PACE_MS: no commit waits, and after a power
- * loss the mark may be that and one sync behind. It is set only to durable facts of the journal, so it is never ahead.
- * A failed sync is final. journal_marker_set is for one thread. */
+/* Writes the mark of a journal. Setting it is one write into the kernel's memory, which survives this process. Its own
+ * thread syncs it, at most every MARK_PACE_MS: no commit waits, and after a power loss the mark may be that and one sync
+ * behind. It is set only to durable facts of the journal, so it is never ahead. A failed sync is final.
+ * journal_marker_set is for one thread. */
 enum { MARK_PACE_MS = 1000 };
 
 struct journal_marker;
