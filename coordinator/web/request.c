@@ -1,7 +1,6 @@
 #include "coordinator/web/request.h"
 
 #include <ctype.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

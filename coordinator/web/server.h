@@ -87,7 +87,7 @@ struct served_run {
     enum outcome outcome;
     char sentence[512]; /* escaped; cut */
     bool drift_read,
-        drift_known; /* its files of the end were read (answers.c): they tell in how many ways hosts differ */
+        drift_known; /* its files of the end were read (server.c): they tell in how many ways hosts differ */
     uint32_t drift;
     /* its feed */
     struct feed *feed; /* NULL: no client asked lately */
@@ -140,22 +140,9 @@ uint64_t server_next_ms (const struct server *server);
 
 /* ---- answers ---- */
 
-/* Makes answers about one run: its state, a host, its stacks, a piece of a log, its metrics, a file of its end; and refusals.
- *
- * The caller owns each (http_answer_release). The run must have a complete feed. */
-
+/* Of a run with a complete feed; the caller owns each (http_answer_release). */
 enum { ANSWER_LOG_BYTES = 64 << 10, ANSWER_STACKS = 64 };
 
-struct http_answer *answer_refusal (unsigned status, const char *why); /* one line of text */
-struct http_answer *answer_page_file (const char *path);
-struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms);
-/* The run's state since a revision, a host, or the hosts of a range of time: by the request's route. */
-struct http_answer *answer_scene (const struct served_run *run, const char *boot, const struct web_request *request,
-                                  uint64_t boot_ms);
-/* Where its programs stood when they were last looked at: it asks nobody. */
-struct http_answer *answer_stacks (const struct served_run *run, uint64_t boot_ms);
-/* Reads once, from the files of its end, in how many ways its hosts differ. */
-struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms);
 struct http_answer *answer_log (const struct served_run *run, const struct web_request *request);
 /* A file that the run's coordinator wrote at its end; needs no feed. */
 struct http_answer *answer_file (const struct served_run *run, const struct web_request *request);
