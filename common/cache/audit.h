@@ -5,6 +5,7 @@
 #define SLICEUP_COMMON_CACHE_AUDIT_H
 
 #include "common/base/digest.h"
+#include "common/cache/generation.h"
 #include "common/model/msg.h"
 
 /* STAT: names, kinds, sizes, modes. SAMPLE: also the bytes of all files below 1 MiB and of a sample of the larger ones,
@@ -37,5 +38,22 @@ struct generation_stat {
 /* Every gen-<token> of a bundle, by rising token; none if there is no folder. Other names are ignored. */
 int audit_list_generations (struct text bundle_root, struct arena *arena, struct generation_stat **out, uint32_t *n,
                             struct err *err);
+
+/* ---- differences from a manifest ---- */
+
+/* Reports the differences between one generation and its manifest, one at a time. Prepare refuses at the first difference, an audit collects all of them. It writes nothing. Any thread. */
+struct manifest_mismatch {
+    enum finding_kind kind; /* EXTRA, MISSING or CHANGED */
+    struct text path;       /* below the generation, as it was found: not safe to print; ".": all of it */
+    const char *how;        /* in words that follow the path */
+};
+/* Not 0 stops the search, which then returns -1 with the `err` that was set here. The texts live until it returns. */
+typedef int manifest_mismatch_fn (void *owner, const struct manifest_mismatch *difference, struct err *err);
+
+/* The generation is open. -1 also if it could not be read. */
+int manifest_find_mismatches (const struct generation *generation, struct text sha256, enum audit_depth depth,
+                              uint64_t seed, manifest_mismatch_fn *each, void *owner, struct err *err);
+/* A manifest_mismatch_fn: the first one is the error, ERR_DAMAGE, by name. */
+int manifest_refuse_mismatch (void *owner, const struct manifest_mismatch *difference, struct err *err);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "common/cache/copy.h"
 #include "common/cache/generation.h"
-#include "common/cache/manifest_mismatch.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <stdio.h>
