@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/logs/error_rule.h"
+#include "common/logs/candidate.h"
 #include "common/logs/signature.h"
 #include "common/logs/words.h"
 

@@ -4,7 +4,6 @@
 #ifndef SLICEUP_COMMON_LOGS_CANDIDATE_H
 #define SLICEUP_COMMON_LOGS_CANDIDATE_H
 
-#include "common/logs/error_rule.h"
 #include "common/logs/signature.h"
 #include "common/logs/traceback.h"
 #include "common/logs/words.h"
@@ -46,5 +45,8 @@ void candidates_find (const struct signature_set *set, const struct printed_line
 void choose_cause (const struct signature_set *set, const struct printed_lines *lines,
                    const struct candidates *candidates, uint32_t lines_before, struct arena *arena,
                    struct signature_scan_result *seen);
+
+/* Is it the name of an errno that rules can ask for: ENOENT? */
+bool error_rule_knows_errno (struct text name);
 
 #endif
