@@ -41,4 +41,15 @@ bool frontend_has_cache (const struct frontend *frontend);
 /* Does the runtime write only in process 0 of a group? Then the writer of a slice-wide program must be rank 0. */
 bool frontend_writer_is_rank_0 (const struct frontend *frontend);
 
+/* ---- likely mistakes ---- */
+
+/* Variables that are valid but most likely a mistake: read by nothing any more, debugging left on, flags that frameworks
+ * set to the opposite. The one table, for `check` and for hosts. Pure. Sources stand beside the rows. */
+
+/* Why the variable is most likely a mistake, and what to do; NULL: no known problem. `value` NULL: inherited, not known
+ * yet. A value that switches something off is fine, and so is debugging in a profile with that word in its name. */
+const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value);
+/* Why and how the profile should give shapes; NULL: it need not. */
+const char *launch_lint_shapes (const struct profile *profile);
+
 #endif

@@ -3,7 +3,6 @@
 #include "common/base/path.h"
 #include "common/cache/owners.h"
 #include "common/frontend/frontend.h"
-#include "common/frontend/launch_lint.h"
 #include "worker/attempt/counters.h"
 #include "worker/attempt/environ.h"
 #include "worker/attempt/protected_paths.h"

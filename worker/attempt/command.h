@@ -30,7 +30,7 @@ struct command {
     char **argv, **envp;
     bool is_self;       /* it is this executable, started again (self.h) */
     struct text line;   /* first line on its channel */
-    text_list warnings; /* sentences about likely mistakes in its variables (launch_lint.h) */
+    text_list warnings; /* sentences about likely mistakes in its variables (frontend.h) */
 };
 
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
