@@ -208,4 +208,15 @@ void draft_sort_vars (var_list *vars); /* by name */
 /* Reads a list of names, each given once. */
 int draft_names (struct draft *draft, const struct conf_value *list, uint32_t max, struct name_list *names);
 
+/* ---- values as JSON ---- */
+
+/* Turns a value of a configuration file into JSON, for the arguments of a canary.
+ *
+ * Plain true, false and JSON numbers keep their type, everything quoted is a string. What other YAML readers would take
+ * for another type (yes, 0x10, 1_000, .5) is refused rather than guessed. */
+enum { JSON_MAX_BYTES = TEXT_MAX_BYTES };
+
+/* A scalar or a list of scalars; -1: reported. `name` is for the message. */
+int yaml_to_json (const struct yaml_node *node, struct text name, struct text *json, struct problem_list *problems);
+
 #endif

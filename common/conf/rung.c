@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/conf/yaml_to_json.h"
 
 static const struct conf_file_kind canary_kind = { "canary", "worker/canaries", ".py" };
 
