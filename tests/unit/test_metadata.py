@@ -234,7 +234,7 @@ class Metadata(unittest.TestCase):
                         "tpu-env": "TOPOLOGY: '" + "4x" * 4000 + "\nHOST_BOUNDS: \"\x07\"\nTOPOLOGY: '1x1'\n"},
             image="/".join("x" * 300 for _ in range(9)), upcomingMaintenance="[" * 30000, id="9" * 60000, scheduling=["FALSE"]))
         facts, _, _ = ask(address, **{f"XLA_V{number}": "v" * 5000 for number in range(100)})
-        # What json_record.c counts for each; the rest of EVIDENCE_MAX_BYTES is for notes.
+        # What evidence_state.c counts for each; the rest of EVIDENCE_MAX_BYTES is for notes.
         self.assertLess(sum(len(name) + len(value.encode()) + 28 for name, value in facts.items()), 36 * 1024)
         for name, value in facts.items():
             self.assertLessEqual(len(value.encode()), 4000, name)

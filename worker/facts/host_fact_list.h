@@ -23,7 +23,7 @@ struct host_fact_list {
     struct arena arena;
     struct var items[FACT_LIST_MAX];
     uint32_t n;
-    size_t left_bytes; /* rest of FACT_BYTES_MAX; a fact costs its texts and the overhead of json_record.c */
+    size_t left_bytes; /* rest of FACT_BYTES_MAX; a fact costs its texts and the overhead of evidence_state.c */
 };
 
 void host_fact_list_init (struct host_fact_list *list, const struct host_fact_roots *roots);

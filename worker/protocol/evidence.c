@@ -4,7 +4,6 @@
 #include "common/base/utf8.h"
 #include "common/model/result.h"
 #include "worker/protocol/evidence_state.h"
-#include "worker/protocol/json_record.h"
 
 /* ---- cache key line ---- */
 
@@ -15,7 +14,7 @@
 
 /* A digest is short on purpose: it distinguishes values, without holding one. */
 enum { PART_MAX_BYTES = ID_MAX_BYTES };
-/* MessagePack heads of the item, its state, its list of parts and its time, as in json_record.c. */
+/* MessagePack heads of the item, its state, its list of parts and its time, as in evidence_state.c. */
 enum { HEADS_COST_BYTES = 8 + 10 + 10 + 10 };
 /* One of an ordinary program (jit_<name>-<64 digits>) without its parts. */
 enum { BARE_KEY_BYTES = 180 };
