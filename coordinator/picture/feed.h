@@ -43,10 +43,30 @@ const struct feed_note *feed_note_at (const struct feed *feed, uint64_t number);
  * before theirs. */
 uint64_t feed_notes_at_revision (const struct feed *feed, uint64_t revision);
 
-/* For this room (gate_table.h, scene_private.h). */
-struct gate_table;
-struct scene_memo;
+/* ---- which host came last to each gate of the ended passes ---- */
+
+/* Computed from the hosts' phases "gate:NAME": the host that waited least came last. It is made once, when a pass has
+ * ended, since it does not change after. */
+#define GATE_SPAN "gate:"
+enum { GATE_WAITS_MAX = 512 }; /* the newest are kept */
+
+struct gate_wait {
+    struct attempt_key key;
+    uint32_t word;                  /* board_word: "gate:NAME" */
+    uint32_t last, hosts_n;         /* the host that waited least, the first of equals; how many hosts waited */
+    uint32_t median_ms, longest_ms; /* waits of the others; 0: there are none */
+    uint64_t opened_ms;             /* run clock: when the last host's wait ended */
+};
+struct gate_table {
+    struct gate_wait items[GATE_WAITS_MAX]; /* in the order in which their passes ended */
+    uint32_t n;
+};
 const struct gate_table *feed_gates (const struct feed *feed);
+const struct gate_wait *gate_table_find (const struct gate_table *table, const struct attempt_key *key, uint32_t word);
+struct text gate_wait_name (const struct board *board, const struct gate_wait *wait); /* "NAME", as it was said */
+
+/* For this room (scene_private.h). */
+struct scene_memo;
 struct scene_memo *feed_memo (const struct feed *feed);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "common/base/err.h"
 #include "coordinator/picture/feed.h"
-#include "coordinator/picture/gate_table.h"
 
 /* How one host stands at one rung, or now. The letter and the word mean the same in every view. */
 enum scene_mark {
