@@ -43,10 +43,6 @@ int host_key_alias_file (const char *known_hosts, const char *alias, struct err 
 int host_key_check (ssh_session session, const struct ssh_login *login, const char *name, uint16_t port,
                     struct err *err);
 
-/* authentication.c - logs in to an ssh server: by an agent's keys, then by key files. Never by password or keyboard. It
- * knows only the session. Blocks on the server; the watchdog bounds that. */
-int authenticate (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err);
-
 /* jump.c - opens a connection through a jump host: a separate session on its own thread, available as a socket.
  * The jump host is checked like any other before anything is sent to it. No two threads use one session: the thread
  * takes over the one to the jump host. jump_close ends the connection, and waits for the thread within a bound. */
