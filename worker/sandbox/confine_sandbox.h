@@ -68,32 +68,9 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
 
 /* ---- landlock ---- */
 
-/* Allows this process and what it starts to write only in a few places (landlock(7)).
- *
- * Reading and executing stay allowed, except hidden paths. It applies to files under any name, and refuses mount(2) as
- * well; it does not protect modes, times and extended attributes. It cannot be undone and needs no_new_privs. */
-
 enum { LANDLOCK_ABI_REFER = 2, LANDLOCK_ABI_TRUNCATE = 3, LANDLOCK_ABI_SCOPE = 6 };
 
-/* Real paths. */
-struct landlock_paths {
-    const char *const *open; /* folders that may be written, except closed paths in them */
-    const char *const *closed;
-    const char *const *own; /* may be written even in closed paths */
-    uint32_t open_n, closed_n, own_n;
-    /* Cannot be read either, so not locked, except the folder `shown` (NULL: none) in them. The first is /dev, of which
-     * only the allowed devices (confine_devices.h) and `open` are accessible. None: all is readable, /dev is the program's own. */
-    const char *const *hidden, *shown;
-    uint32_t hidden_n;
-};
-
 int landlock_abi (void);                  /* 0: there is none */
-uint64_t landlock_scopes (int abi);       /* what separates it from outside processes: see landlock_restrict */
 uint64_t landlock_write_rights (int abi); /* all rights to change something that this ABI has */
-/* `scopes`: no connection to others' abstract sockets, and no signals to processes outside. A folder that holds a
- * closed path is not opened itself, only its present entries without one. Missing paths are skipped. `note` has a
- * sentence if hiding is not exact, because a parent folder cannot be listed. */
-int landlock_restrict (const struct landlock_paths *paths, uint64_t rights, uint64_t scopes, struct err *note,
-                       struct err *err);
 
 #endif
