@@ -38,18 +38,15 @@ void follow_wait (struct follow *follow, uint32_t most_ms);
 /* Hands on waiting events; some may be left for the next call. */
 int follow_poll_events (struct follow *follow, struct err *err);
 
-/* remote_facts.c - reads the facts of a run on another machine: it asks the coordinator with a monitor key, then
- * receives new ones. As in follow.h: every durable fact once, in order; it asks for gaps. A lost connection or a
- * resumed coordinator costs only time. Knows no run folder. One thread. */
+/* ---- the facts of a run on another machine: it knows no run folder ---- */
+
+/* Asks the coordinator with a monitor key, then receives new ones; asks for gaps. A lost connection or a resumed
+ * coordinator costs only time. */
 struct remote_facts;
 struct remote_facts *remote_facts_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner,
                                         struct err *err);
 void remote_facts_close (struct remote_facts *remote);
-void remote_facts_wait (struct remote_facts *remote, uint32_t most_ms); /* for news or a signal */
 /* Hands on new facts, asks for missing ones; call it several times a second. -1: the facts are another run's. */
 int remote_facts_poll (struct remote_facts *remote, struct err *err);
-bool remote_facts_answers (const struct remote_facts *remote); /* did it answer lately? */
-bool remote_facts_caught_up (
-    const struct remote_facts *remote); /* did it get all facts that were recorded before it connected? */
 
 #endif
