@@ -1,7 +1,5 @@
 #include "common/cache/cache.h"
 
-#include "common/cache/copy.h"
-#include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>
 #include <stdio.h>

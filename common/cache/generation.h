@@ -33,4 +33,14 @@ int generation_path (const struct generation *generation, char *dir, size_t dir_
 int generation_read_manifest (const struct generation *generation, struct text sha256, struct arena *arena,
                               struct manifest *out, struct err *err);
 
+/* ---- copying ---- */
+
+/* Copies the entries of one sealed generation into the folder of another.
+ *
+ * Never links: two names of one file would let a late write through the old one change both. The copy is compared with
+ * the manifest, since the program will use the copy. */
+
+/* `to` is an empty folder. Copies have the listed modes, and their owner may write them. A failure leaves a part. */
+int copy_entries (const struct manifest *manifest, int from, int to, struct err *err);
+
 #endif

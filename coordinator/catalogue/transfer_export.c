@@ -1,7 +1,6 @@
 #include "coordinator/catalogue/transfer.h"
 
 #include "common/cache/audit.h"
-#include "common/cache/copy.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include <errno.h>

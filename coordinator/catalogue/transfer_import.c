@@ -15,7 +15,6 @@
 
 #include "common/base/rng.h"
 #include "common/cache/cache.h"
-#include "common/cache/copy.h"
 #include "common/cache/generation.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
