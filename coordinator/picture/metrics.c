@@ -4,6 +4,95 @@
 
 #include "coordinator/picture/scene_private.h"
 
+/* ---- host sums ---- */
+
+static const uint64_t histogram_bounds_ms[HISTOGRAM_BUCKETS] = { 100,   1000,   5000,    15000,
+                                                                 60000, 300000, 1800000, UINT64_MAX };
+static const char *const phase_names[PHASE_NAMES] = { "files", "environment", "cache",   "start", "import",
+                                                      "init",  "trace",       "compile", "run",   "other" };
+
+/* Caches the most frequent words. */
+enum { WORDS_KNOWN = 256, GATE_PLACE = PHASE_NAMES + 1 };
+struct summing {
+    const struct board *board;
+    struct host_sums *sums;
+    uint8_t places[WORDS_KNOWN]; /* of a word: its phase + 1, or GATE_PLACE; 0: not known yet */
+    bool *seen;                  /* passes of rungs already seen for the present host */
+};
+
+static void observe (struct histogram *histogram, uint64_t ms)
+{
+    uint32_t bucket = 0;
+    while (ms > histogram_bounds_ms[bucket])
+        bucket++;
+    histogram->buckets[bucket]++;
+    histogram->count++;
+    histogram->sum_ms += ms;
+}
+
+static uint8_t metrics_place_of (struct text name)
+{
+    uint8_t i = 0;
+    if (text_starts (name, GATE_SPAN))
+        return GATE_PLACE;
+    while (i < PHASE_NAMES - 1 && !text_is (name, phase_names[i]))
+        i++;
+    return i + 1;
+}
+
+static void metrics_add_span (struct summing *summing, const struct board_span *span)
+{
+    uint8_t fresh = 0, *place = span->word < WORDS_KNOWN ? &summing->places[span->word] : &fresh;
+    if (*place == 0)
+        *place = metrics_place_of (board_word (summing->board, span->word));
+    observe (*place == GATE_PLACE ? &summing->sums->gates : &summing->sums->phases[*place - 1], span->ms);
+}
+
+static void note_progress (struct host_sums *sums, uint64_t at_ms)
+{
+    if (at_ms > sums->progress_ms)
+        sums->progress_ms = at_ms;
+}
+
+static void metrics_add_attempt (struct summing *summing, uint32_t host, const struct board_attempt *attempt)
+{
+    struct host_sums *sums = summing->sums;
+    const struct attempt_key *key = &attempt->key;
+    if (key->rung >= sums->rungs_n || key->pass > PASS_RESTORED)
+        return;
+    for (uint32_t i = 0; i < attempt->spans_n; i++)
+        metrics_add_span (summing, &attempt->spans[i]);
+    note_progress (sums, attempt->ended ? attempt->ended_ms : attempt->began_ms);
+    bool *seen = &summing->seen[key->rung * BOARD_PASSES + key->pass];
+    if (*seen || attempt->purpose == PURPOSE_ISOLATION)
+        return;
+    *seen = true;
+    sums->passes[key->rung][key->pass][scene_mark_of_attempt (summing->board, host, attempt)]++;
+}
+
+static void metrics_add_host (struct summing *summing, uint32_t at, uint64_t now_ms)
+{
+    const struct board_host *host = &summing->board->hosts[at];
+    memset (summing->seen, 0, summing->sums->rungs_n * BOARD_PASSES * sizeof (*summing->seen));
+    for (uint32_t i = host->attempts.n; i > 0; i--)
+        metrics_add_attempt (summing, at, &host->attempts.items[i - 1]);
+    if (host->phase.len && host->phase_since_ms <= now_ms)
+        note_progress (summing->sums, host->phase_since_ms);
+}
+
+/* Sums all hosts of the plan, whatever the scene's query; in its arena. */
+static void host_sums_make (const struct scene *scene, struct host_sums *out)
+{
+    struct summing summing = { .board = scene->board, .sums = out };
+    *out = (struct host_sums){ .rungs_n = scene->rungs_n };
+    out->passes = arena_array (scene->arena, scene->rungs_n, sizeof (*out->passes));
+    summing.seen = arena_array (scene->arena, scene->rungs_n, BOARD_PASSES * sizeof (*summing.seen));
+    for (uint32_t i = 0; i < scene->hosts_n; i++)
+        metrics_add_host (&summing, i, scene->now_ms);
+}
+
+/* ---- the series ---- */
+
 /* Limits: rungs with a name, and series of marks of rungs. */
 enum { RUNGS_NAMED = 24, RUNG_SERIES_MAX = 100, UNPROVED_NAMED = 8, SUMMED_RUNGS = 1 };
 /* Worst: all that has one series, and all lists at their longest. */
@@ -358,89 +447,4 @@ void metrics_print_run (const struct feed *feed, const struct metrics_beside *be
     host_sums_make (&scene, &sums);
     metrics_print (&scene, &sums, beside, out);
     arena_release (&arena);
-}
-
-/* ---- host sums ---- */
-
-const uint64_t histogram_bounds_ms[HISTOGRAM_BUCKETS] = { 100, 1000, 5000, 15000, 60000, 300000, 1800000, UINT64_MAX };
-const char *const phase_names[PHASE_NAMES] = { "files", "environment", "cache",   "start", "import",
-                                               "init",  "trace",       "compile", "run",   "other" };
-
-/* Caches the most frequent words. */
-enum { WORDS_KNOWN = 256, GATE_PLACE = PHASE_NAMES + 1 };
-struct summing {
-    const struct board *board;
-    struct host_sums *sums;
-    uint8_t places[WORDS_KNOWN]; /* of a word: its phase + 1, or GATE_PLACE; 0: not known yet */
-    bool *seen;                  /* passes of rungs already seen for the present host */
-};
-
-static void observe (struct histogram *histogram, uint64_t ms)
-{
-    uint32_t bucket = 0;
-    while (ms > histogram_bounds_ms[bucket])
-        bucket++;
-    histogram->buckets[bucket]++;
-    histogram->count++;
-    histogram->sum_ms += ms;
-}
-
-static uint8_t metrics_place_of (struct text name)
-{
-    uint8_t i = 0;
-    if (text_starts (name, GATE_SPAN))
-        return GATE_PLACE;
-    while (i < PHASE_NAMES - 1 && !text_is (name, phase_names[i]))
-        i++;
-    return i + 1;
-}
-
-static void metrics_add_span (struct summing *summing, const struct board_span *span)
-{
-    uint8_t fresh = 0, *place = span->word < WORDS_KNOWN ? &summing->places[span->word] : &fresh;
-    if (*place == 0)
-        *place = metrics_place_of (board_word (summing->board, span->word));
-    observe (*place == GATE_PLACE ? &summing->sums->gates : &summing->sums->phases[*place - 1], span->ms);
-}
-
-static void note_progress (struct host_sums *sums, uint64_t at_ms)
-{
-    if (at_ms > sums->progress_ms)
-        sums->progress_ms = at_ms;
-}
-
-static void metrics_add_attempt (struct summing *summing, uint32_t host, const struct board_attempt *attempt)
-{
-    struct host_sums *sums = summing->sums;
-    const struct attempt_key *key = &attempt->key;
-    if (key->rung >= sums->rungs_n || key->pass > PASS_RESTORED)
-        return;
-    for (uint32_t i = 0; i < attempt->spans_n; i++)
-        metrics_add_span (summing, &attempt->spans[i]);
-    note_progress (sums, attempt->ended ? attempt->ended_ms : attempt->began_ms);
-    bool *seen = &summing->seen[key->rung * BOARD_PASSES + key->pass];
-    if (*seen || attempt->purpose == PURPOSE_ISOLATION)
-        return;
-    *seen = true;
-    sums->passes[key->rung][key->pass][scene_mark_of_attempt (summing->board, host, attempt)]++;
-}
-
-static void metrics_add_host (struct summing *summing, uint32_t at, uint64_t now_ms)
-{
-    const struct board_host *host = &summing->board->hosts[at];
-    memset (summing->seen, 0, summing->sums->rungs_n * BOARD_PASSES * sizeof (*summing->seen));
-    for (uint32_t i = host->attempts.n; i > 0; i--)
-        metrics_add_attempt (summing, at, &host->attempts.items[i - 1]);
-    if (host->phase.len && host->phase_since_ms <= now_ms)
-        note_progress (summing->sums, host->phase_since_ms);
-}
-
-void host_sums_make (const struct scene *scene, struct host_sums *out)
-{
-    struct summing summing = { .board = scene->board, .sums = out };
-    *out = (struct host_sums){ .rungs_n = scene->rungs_n };
-    out->passes = arena_array (scene->arena, scene->rungs_n, sizeof (*out->passes));
-    summing.seen = arena_array (scene->arena, scene->rungs_n, BOARD_PASSES * sizeof (*summing.seen));
-    for (uint32_t i = 0; i < scene->hosts_n; i++)
-        metrics_add_host (&summing, i, scene->now_ms);
 }

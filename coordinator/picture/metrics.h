@@ -15,11 +15,9 @@
  * gates.
  *
  * A host's last attempt at a pass counts; those of an isolation do not. Times are of all kept attempts. Phases have
- * sliceup's names (docs/spec/canary.md); other phases of programs are counted together. Pure; lives in the arena. */
+ * sliceup's names (docs/spec/canary.md); other phases of programs are counted together. */
 
 enum { HISTOGRAM_BUCKETS = 8, PHASE_NAMES = 10 }; /* the last bucket has no bound; the last phase is "other" */
-extern const uint64_t histogram_bounds_ms[HISTOGRAM_BUCKETS];
-extern const char *const phase_names[PHASE_NAMES];
 
 struct histogram {
     uint64_t buckets[HISTOGRAM_BUCKETS]; /* not cumulative */
@@ -32,9 +30,6 @@ struct host_sums {
     struct histogram phases[PHASE_NAMES], gates;
     uint64_t progress_ms; /* run clock: when a host last began or ended an attempt, or entered a phase; 0: never */
 };
-
-/* Sums all hosts of the plan, whatever the scene's query; in its arena. */
-void host_sums_make (const struct scene *scene, struct host_sums *out);
 
 /* ---- metrics ---- */
 
