@@ -197,34 +197,31 @@ static bool all_failed (const struct slice_receipt *receipt, const struct drift_
 }
 
 /* The worst of what hosts should not differ in; where some failed, of what only they have. */
-static void add_drift (const struct run_report *run, struct buf *out)
+static void add_drift (const struct run_report *run, const struct drift *drift, struct buf *out)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
     const struct slice_receipt *receipt = run->report->receipt;
-    struct arena arena = { 0 };
-    struct drift drift;
     struct buf sentence;
     buf_init (&sentence, SENTENCE_MAX_BYTES);
-    drift_compare_hosts (receipt, &run->report->drift, &arena, &drift);
-    for (uint32_t i = 0; i < drift.findings && !sentence.len; i++) {
+    for (uint32_t i = 0; i < drift->findings && !sentence.len; i++) {
         const struct drift_group *group;
         uint32_t at = 0;
-        while (!sentence.len && (group = drift_minority_next (&drift.items[i], &at)))
+        while (!sentence.len && (group = drift_minority_next (&drift->items[i], &at)))
             if (run->report->scene->board->outcome == OUTCOME_PASSED || all_failed (receipt, group))
-                drift_sentence (&drift, &drift.items[i], group, &limits, &sentence);
+                drift_sentence (drift, &drift->items[i], group, &limits, &sentence);
     }
     if (sentence.len) {
         buf_escaped_after (out, "drift: ", buf_as_text (&sentence), 0);
         buf_puts (out, "\n");
     }
     buf_release (&sentence);
-    arena_release (&arena);
 }
 
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
                          struct err *err)
 {
     struct run_report run = { .measures = measure_fold_create () };
+    struct drift compared = { 0 };
     struct buf bytes;
     buf_init (&bytes, FILE_MAX_BYTES);
     struct err ignored = { 0 };
@@ -236,13 +233,15 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
         rc = write_hosts (dir, run.report->receipt, &run.report->drift, &bytes, err);
     for (const struct run_file *file = run_files + 1; rc == 0 && file->name; file++)
         (void) run_receipt_print_file (dir, file, &run, &bytes, &ignored); /* any command makes it anew */
-    if (rc == 0 && drift)
-        (void) receipt_count_drift (run.report->receipt, run.report->plan, drift);
+    if (rc == 0)
+        drift_compare_hosts (run.report->receipt, &run.report->drift, &run.arena, &compared);
+    if (drift)
+        *drift = compared.findings + compared.left_out;
     struct style style = cli_detect_style (cli);
     if (rc == 0)
         (void) card_print (run.report->scene->board, &style, card);
     if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
-        add_drift (&run, card);
+        add_drift (&run, &compared, card);
     launch_measures_keep (cli, run.measures, &unread);
     buf_release (&bytes);
     measure_fold_destroy (run.measures);

@@ -206,13 +206,6 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
 
 /* ---- the task ---- */
 
-static int read_table (struct text bytes, struct signature_table *table, struct arena *arena, struct err *err)
-{
-    if (wire_get_record (bytes, &signature_table_record, table, arena, err) < 0)
-        return err_prefix (err, "cannot read the table of signatures");
-    return 0;
-}
-
 /* For a success keeps only texts that no healthy program prints: the form of an error says nothing against it. */
 static void keep_always (struct signature_table *table, const struct msg_run *run)
 {
@@ -233,8 +226,8 @@ static int read_log (const struct msg_run *run, const struct task_request *reque
     struct signature_scan_result seen = { 0 };
     struct text log = attempt_file_path (arena, directory, "logs", &run->key, ".log");
     struct printed_log place = { log.ptr, request->tail, request->output_bytes, request->cut };
-    if (read_table (table_bytes, &table, arena, err) < 0)
-        return -1;
+    if (wire_get_record (table_bytes, &signature_table_record, &table, arena, err) < 0)
+        return err_prefix (err, "cannot read the table of signatures");
     if (request->succeeded)
         keep_always (&table, run);
     if (table.signatures.n && search (&place, &table, arena, &seen, err) < 0)
@@ -271,11 +264,6 @@ static void log_search_task (const struct msg_run *run, const struct task_reques
 
 /* ---- what there is to do ---- */
 
-static bool needs_environment (const struct msg_run *run)
-{
-    return run->rung.needs_env;
-}
-
 static bool needs_cache (const struct msg_run *run)
 {
     return run->rung.kind != PROGRAM_BUILTIN && run->cache.role != CACHE_ROLE_NONE;
@@ -285,7 +273,7 @@ bool task_prepare_is_needed (const struct msg_run *run)
 {
     struct kit_list files;
     kit_list_of (run, &files);
-    return files.n || needs_environment (run) || needs_cache (run) || interpreter_must_be_asked (run);
+    return files.n || run->rung.needs_env || needs_cache (run) || interpreter_must_be_asked (run);
 }
 
 bool task_audit_is_needed (const struct msg_run *run)
@@ -360,7 +348,7 @@ static void task_process_prepare (const struct task_context *context, const stru
     if (find_kit (run, context->directory, arena, answer) < 0 ||
         find_wheels (run, context->directory, arena, answer) < 0 || answer->missing.n)
         return;
-    if (needs_environment (run) && find_environment (run, arena, answer) < 0)
+    if (run->rung.needs_env && find_environment (run, arena, answer) < 0)
         return;
     if (find_interpreters (run, arena, answer) < 0)
         return;
