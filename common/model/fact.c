@@ -177,7 +177,7 @@ static const struct field host_reported_fields[] = { F_U32 (1, struct fact_host_
                                                              &holding_record) };
 
 static const char *const silence_words[] = { "none", "stood-still", "cut-off", "late" };
-const struct enum_names silence_names = NAMES (silence_words);
+static const struct enum_names silence_names = NAMES (silence_words);
 const char *silence_phrase (enum silence silence)
 {
     static const char *const phrases[] = {

@@ -270,7 +270,6 @@ struct fact_host_reported {
 };
 /* RETURNED: whose its silence was, as far as its first heartbeat tells. */
 enum silence { SILENCE_NONE = 0, SILENCE_STOOD, SILENCE_CUT_OFF, SILENCE_LATE };
-extern const struct enum_names silence_names;
 const char *silence_phrase (enum silence silence); /* how a sentence about it ends; may be empty */
 struct fact_host_suspected {
     uint32_t host;

@@ -181,7 +181,7 @@ static const struct field bundle_rule_fields[] = {
     F_TEXT (5, struct bundle_rule, why, SENTENCE_MAX_BYTES),
     F_TEXT (6, struct bundle_rule, source, NAME_MAX_BYTES),
 };
-const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
+static const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
 
 static const char *const drift_words[] = { "none",      "agree",    "pinned",  "tokens",
                                            "tolerance", "expected", "ignored", "near_zero" };
@@ -192,7 +192,7 @@ static const struct field drift_rule_fields[] = { F_TEXT (1, struct drift_rule, 
                                                   F_F64 (4, struct drift_rule, least),
                                                   F_TEXT (5, struct drift_rule, why, SENTENCE_MAX_BYTES),
                                                   F_U64 (6, struct drift_rule, repeats, UINT32_MAX) };
-const struct record drift_rule_record = RECORD ("drift rule", struct drift_rule, drift_rule_fields);
+static const struct record drift_rule_record = RECORD ("drift rule", struct drift_rule, drift_rule_fields);
 
 static const struct field ssh_plan_fields[] = {
     F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES), F_BOOL (2, struct ssh_plan, agent),

@@ -358,7 +358,6 @@ struct bundle_rule {
     var_list parts;                 /* package -> version, "0.0.20.*" or "<0.0.6"; all must match the observed ones */
     struct text why, source;
 };
-extern const struct record bundle_rule_record;
 
 /* How a fact is compared between hosts; docs/spec/drift.md. */
 enum drift_kind {
@@ -380,7 +379,6 @@ struct drift_rule {
     struct text why;
     uint64_t repeats; /* what was measured less often is under a later rule; 0: it does not matter */
 };
-extern const struct record drift_rule_record;
 
 /* A rehearsal on this machine with a stand-in for libtpu; empty: a real run. docs/spec/rehearsal.md. */
 struct wrong_variable {

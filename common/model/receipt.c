@@ -9,7 +9,7 @@ static const struct field cause_fields[] = {
     F_TEXT (5, struct cause, next, TEXT_BYTES),        F_ENUM (6, struct cause, certainty, &certainty_names),
     F_ENUM (7, struct cause, else_owner, &owner_names)
 };
-const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
+static const struct record cause_record = RECORD ("cause", struct cause, cause_fields);
 
 static const struct field memory_fields[] = { F_U64 (1, struct memory_receipt, peak_bytes, COUNT_MAX),
                                               F_U64 (2, struct memory_receipt, predicted_bytes, COUNT_MAX),

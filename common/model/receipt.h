@@ -147,7 +147,6 @@ struct slice_receipt {
     LIST_OF (struct violation_receipt) violations;
 };
 
-extern const struct record cause_record, rung_receipt_record, host_receipt_record, violation_receipt_record,
-    slice_receipt_record;
+extern const struct record rung_receipt_record, host_receipt_record, violation_receipt_record, slice_receipt_record;
 
 #endif

@@ -45,10 +45,6 @@ struct courier_input {
 
 void input_init (struct courier_input *input, int fd);
 void input_release (struct courier_input *input);
-/* Reads once; blocks if nothing is there, so poll first. */
-int input_read (struct courier_input *input, struct err *err);
-/* The next whole line without its newline, good until the next input_read; false when there is none yet. */
-bool input_next_line (struct courier_input *input, struct text *line);
 /* Waits for a line until `until_ms` (BOOTTIME). */
 int input_await_line (struct courier_input *input, uint64_t until_ms, const char *what, struct text *line,
                       struct err *err);

@@ -3,6 +3,8 @@
 #include "test.h"
 #include "worker/environment/installed_files.h"
 
+enum { RECORD_SHA256_BYTES = 43 }; /* urlsafe base64, without its padding */
+
 /* An environment with packages whose RECORDs are being written; nothing was installed by anybody. */
 struct place {
     char base[64], site[128];

@@ -1,4 +1,3 @@
-/* task.c - see task.h: the worker's end. */
 #include "worker/attempt/task.h"
 
 #include "common/io/fd.h"
@@ -10,67 +9,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static struct exec *task_start_process (enum task_kind kind, struct text host, const char *directory, int report_fd,
-                                        int channel_fd, struct err *err)
-{
-    struct arena arena = { 0 };
-    struct environ_list list;
-    char *argv[] = { (char *) "sliceup-worker",
-                     (char *) "task",
-                     (char *) enum_name_of (&task_kind_names, kind),
-                     (char *) directory,
-                     (char *) text_copy (&arena, host).ptr,
-                     NULL };
-    environ_begin (&list, &arena);
-    struct self_exec start = self_make_exec (argv, &arena);
-    struct spawn_request request = { .program = start.program,
-                                     .argv = start.argv,
-                                     .envp = environ_block (&list),
-                                     .is_self = true,
-                                     .directory = directory,
-                                     .output_fd = report_fd,
-                                     .channel_fd = channel_fd };
-    /* Holders of a device are not visible in a pid namespace. */
-    bool looks = kind == TASK_DEVICE || kind == TASK_READ;
-    struct exec *exec = looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
-    arena_release (&arena);
-    return exec;
-}
-
-struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,
-                         const char *directory, int report_fd, int *channel_fd, struct err *err)
-{
-    int pair[2];
-    if (task_channel_open (request, pair, err) < 0)
-        return NULL;
-    struct exec *exec = task_start_process (kind, host, directory, report_fd, pair[1], err);
-    close (pair[1]);
-    if (exec)
-        *channel_fd = pair[0];
-    else
-        close (pair[0]);
-    return exec;
-}
-
-static void no_answer (const struct exec_end *end, const char *why, struct arena *arena, struct task_answer *answer)
-{
-    bool signalled = WIFSIGNALED (end->status);
-    int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
-    *answer = (struct task_answer){ .owner = OWNER_SLICEUP };
-    answer->problem = text_format (arena,
-                                   "the task that prepares or closes this attempt ended without an answer (%s %d%s%s)",
-                                   signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
-}
-
-void task_take_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer)
-{
-    struct err err = { 0 };
-    *answer = (struct task_answer){ 0 };
-    if (task_channel_get_answer (channel_fd, end->status == 0, arena, answer, &err) < 0)
-        no_answer (end, err.text, arena, answer);
-    close (channel_fd);
-}
 
 /* ---- what a task and its worker say to each other ---- */
 
@@ -136,7 +74,8 @@ static void put_payload (const struct task_request *request, struct buf *out)
     buf_release (&run);
 }
 
-int task_channel_open (const struct task_request *request, int pair[2], struct err *err)
+/* A pair of descriptors; the second one already has the request to read. The caller owns both. */
+static int task_channel_open (const struct task_request *request, int pair[2], struct err *err)
 {
     struct buf bytes;
     buf_init (&bytes, PAYLOAD_MAX_BYTES);
@@ -207,7 +146,9 @@ int task_channel_put_answer (int fd, const struct task_answer *answer, struct er
     return rc;
 }
 
-int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err)
+/* Texts live in `arena`. `sound`: the process exited with 0; answers of others are ignored. */
+static int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer,
+                                    struct err *err)
 {
     struct buf bytes;
     struct task_answer received = { 0 };
@@ -221,4 +162,67 @@ int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct tas
         record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
     buf_release (&bytes);
     return rc;
+}
+
+/* ---- the worker's end ---- */
+
+static struct exec *task_start_process (enum task_kind kind, struct text host, const char *directory, int report_fd,
+                                        int channel_fd, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct environ_list list;
+    char *argv[] = { (char *) "sliceup-worker",
+                     (char *) "task",
+                     (char *) enum_name_of (&task_kind_names, kind),
+                     (char *) directory,
+                     (char *) text_copy (&arena, host).ptr,
+                     NULL };
+    environ_begin (&list, &arena);
+    struct self_exec start = self_make_exec (argv, &arena);
+    struct spawn_request request = { .program = start.program,
+                                     .argv = start.argv,
+                                     .envp = environ_block (&list),
+                                     .is_self = true,
+                                     .directory = directory,
+                                     .output_fd = report_fd,
+                                     .channel_fd = channel_fd };
+    /* Holders of a device are not visible in a pid namespace. */
+    bool looks = kind == TASK_DEVICE || kind == TASK_READ;
+    struct exec *exec = looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
+    arena_release (&arena);
+    return exec;
+}
+
+struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,
+                         const char *directory, int report_fd, int *channel_fd, struct err *err)
+{
+    int pair[2];
+    if (task_channel_open (request, pair, err) < 0)
+        return NULL;
+    struct exec *exec = task_start_process (kind, host, directory, report_fd, pair[1], err);
+    close (pair[1]);
+    if (exec)
+        *channel_fd = pair[0];
+    else
+        close (pair[0]);
+    return exec;
+}
+
+static void no_answer (const struct exec_end *end, const char *why, struct arena *arena, struct task_answer *answer)
+{
+    bool signalled = WIFSIGNALED (end->status);
+    int code = signalled ? WTERMSIG (end->status) : WEXITSTATUS (end->status);
+    *answer = (struct task_answer){ .owner = OWNER_SLICEUP };
+    answer->problem = text_format (arena,
+                                   "the task that prepares or closes this attempt ended without an answer (%s %d%s%s)",
+                                   signalled ? "signal" : "exit status", code, *why ? "; " : "", why);
+}
+
+void task_take_answer (int channel_fd, const struct exec_end *end, struct arena *arena, struct task_answer *answer)
+{
+    struct err err = { 0 };
+    *answer = (struct task_answer){ 0 };
+    if (task_channel_get_answer (channel_fd, end->status == 0, arena, answer, &err) < 0)
+        no_answer (end, err.text, arena, answer);
+    close (channel_fd);
 }

@@ -63,15 +63,11 @@ int task_main (int argc, char **argv);
  * For the files of tasks only. -1 with `err` if the other end's message is invalid. */
 extern const struct enum_names task_kind_names;
 
-/* A pair of descriptors; the second one already has the request to read. The caller owns both. */
-int task_channel_open (const struct task_request *request, int pair[2], struct err *err);
 /* Texts of `run` and the request live as long as `bytes` and `arena`; the caller always releases `bytes`. */
 int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
                               struct task_request *request, struct err *err);
 /* Puts a failure into the answer; always -1. */
 int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
 int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err);
-/* Texts live in `arena`. `sound`: the process exited with 0; answers of others are ignored. */
-int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer, struct err *err);
 
 #endif

@@ -47,7 +47,6 @@ void host_check_pid_namespace (struct host_check_results *host);
 
 enum { PREFLIGHT_MAX = 8 };
 enum preflight_state { PREFLIGHT_NONE = 0, PREFLIGHT_OK, PREFLIGHT_NOTE, PREFLIGHT_MISSING };
-extern const struct enum_names preflight_state_names;
 
 struct preflight_check {
     const char *name; /* one word */

@@ -39,107 +39,7 @@ static const char help[] =
     "The plugin reads its variables (TPU_..., LIBTPU_INIT_ARGS, XLA_FLAGS) from the environment of this shell.\n"
     "Exit status: 0 it works; 1 it does not; 2 usage; 3 it could not be tried.\n";
 
-struct options {
-    const char *plugin, *options[OPTIONS_MAX];
-    uint32_t options_n;
-    uint64_t limit_ms;
-    bool client, json, help;
-};
-
-/* ---- the command line ---- */
-
-static int read_option (struct options *options, const char *word, struct err *err)
-{
-    struct pjrt_named_value value;
-    if (options->options_n == OPTIONS_MAX)
-        return err_set (err, ERR_USAGE, "--option is given more than %d times", OPTIONS_MAX);
-    options->options[options->options_n++] = word;
-    return option_read (word, &value, err);
-}
-
-static int read_valued (struct options *options, const char *name, const char *value, struct err *err)
-{
-    if (strcmp (name, "--option") == 0)
-        return read_option (options, value, err);
-    if (strcmp (name, "--plugin") == 0)
-        options->plugin = value;
-    else if (!duration_parse (text_of (value), &options->limit_ms) || !options->limit_ms)
-        return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", value);
-    return 0;
-}
-
-static bool takes_value (const char *word)
-{
-    return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
-}
-
-static int probe_read_words (int argc, char **argv, struct options *options, struct err *err)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--help") == 0)
-            options->help = true;
-        else if (strcmp (argv[i], "--json") == 0)
-            options->json = true;
-        else if (strcmp (argv[i], "--no-client") == 0)
-            options->client = false;
-        else if (!takes_value (argv[i]))
-            return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
-        else if (i + 1 == argc)
-            return err_set (err, ERR_USAGE, "%s needs a value", argv[i]);
-        else if (read_valued (options, argv[i], argv[i + 1], err) < 0)
-            return -1;
-        else
-            i++;
-    }
-    if (!options->help && (!options->plugin || !*options->plugin || strlen (options->plugin) > PATH_MAX_BYTES))
-        return err_set (err, ERR_USAGE, "--plugin PATH is required; PATH may have at most %d bytes", PATH_MAX_BYTES);
-    return 0;
-}
-
-static int probe_by_hand (const struct options *options)
-{
-    struct probe_report report;
-    struct arena arena = { 0 };
-    struct err err = { 0 };
-    struct probe_request request = { .plugin = strchr (options->plugin, '/')
-                                                   ? options->plugin
-                                                   : text_format (&arena, "./%s", options->plugin).ptr,
-                                     .options = options->options,
-                                     .options_n = options->options_n,
-                                     .client = options->client,
-                                     .limit_ms = options->limit_ms,
-                                     .echo_fd = -1 };
-    probe_report_init (&report);
-    int status = EXIT_NOT_TRIED;
-    if (probe_run (&request, &report, &err) < 0)
-        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
-    else if ((options->json ? probe_print_json : probe_print_lines) (&report, options->plugin, &err) < 0)
-        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
-    else
-        status = report.end == PROBE_WORKS ? EXIT_WORKS : EXIT_FAILS;
-    probe_report_release (&report);
-    arena_release (&arena);
-    return status;
-}
-
-int probe_main (int argc, char **argv)
-{
-    struct options options = { .client = true, .limit_ms = LIMIT_MS };
-    struct err err = { 0 };
-    if (argc >= 4 && strcmp (argv[1], PROBE_CHILD) == 0)
-        probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);
-    if (argc == 1 && getenv ("SLICEUP_FD"))
-        return probe_rung ();
-    if (probe_read_words (argc, argv, &options, &err) < 0) {
-        fprintf (stderr, "sliceup-worker probe: %s\n%s", err.text, usage);
-        return EXIT_WRONG_USAGE;
-    }
-    if (options.help)
-        return fputs (usage, stdout) < 0 || fputs (help, stdout) < 0 ? EXIT_NOT_TRIED : EXIT_WORKS;
-    return probe_by_hand (&options);
-}
-
-/* ---- what is printed ---- */
+/* ---- what is printed: one line a step and the verdict last, or as JSON (sliceup.probe/2) ---- */
 
 enum { PRINTED_LINES = 8, LINE_COLUMNS = 400 };
 
@@ -254,7 +154,7 @@ static int probe_print (struct buf *out, struct err *err)
     return 0;
 }
 
-int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err)
+static int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err)
 {
     struct arena arena = { 0 };
     struct buf out;
@@ -324,7 +224,7 @@ static json_t *json_failure (const struct probe_report *report)
                       json_clean (report->next), "printed", json_clean (buf_as_text (&report->output)));
 }
 
-int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err)
+static int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err)
 {
     json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/2", "plugin",
                              json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS, "client",
@@ -336,4 +236,104 @@ int probe_print_json (const struct probe_report *report, const char *plugin, str
                  : 0;
     json_decref (all);
     return rc;
+}
+
+/* ---- the command line ---- */
+
+struct options {
+    const char *plugin, *options[OPTIONS_MAX];
+    uint32_t options_n;
+    uint64_t limit_ms;
+    bool client, json, help;
+};
+
+static int read_option (struct options *options, const char *word, struct err *err)
+{
+    struct pjrt_named_value value;
+    if (options->options_n == OPTIONS_MAX)
+        return err_set (err, ERR_USAGE, "--option is given more than %d times", OPTIONS_MAX);
+    options->options[options->options_n++] = word;
+    return option_read (word, &value, err);
+}
+
+static int read_valued (struct options *options, const char *name, const char *value, struct err *err)
+{
+    if (strcmp (name, "--option") == 0)
+        return read_option (options, value, err);
+    if (strcmp (name, "--plugin") == 0)
+        options->plugin = value;
+    else if (!duration_parse (text_of (value), &options->limit_ms) || !options->limit_ms)
+        return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", value);
+    return 0;
+}
+
+static bool takes_value (const char *word)
+{
+    return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
+}
+
+static int probe_read_words (int argc, char **argv, struct options *options, struct err *err)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp (argv[i], "--help") == 0)
+            options->help = true;
+        else if (strcmp (argv[i], "--json") == 0)
+            options->json = true;
+        else if (strcmp (argv[i], "--no-client") == 0)
+            options->client = false;
+        else if (!takes_value (argv[i]))
+            return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
+        else if (i + 1 == argc)
+            return err_set (err, ERR_USAGE, "%s needs a value", argv[i]);
+        else if (read_valued (options, argv[i], argv[i + 1], err) < 0)
+            return -1;
+        else
+            i++;
+    }
+    if (!options->help && (!options->plugin || !*options->plugin || strlen (options->plugin) > PATH_MAX_BYTES))
+        return err_set (err, ERR_USAGE, "--plugin PATH is required; PATH may have at most %d bytes", PATH_MAX_BYTES);
+    return 0;
+}
+
+static int probe_by_hand (const struct options *options)
+{
+    struct probe_report report;
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    struct probe_request request = { .plugin = strchr (options->plugin, '/')
+                                                   ? options->plugin
+                                                   : text_format (&arena, "./%s", options->plugin).ptr,
+                                     .options = options->options,
+                                     .options_n = options->options_n,
+                                     .client = options->client,
+                                     .limit_ms = options->limit_ms,
+                                     .echo_fd = -1 };
+    probe_report_init (&report);
+    int status = EXIT_NOT_TRIED;
+    if (probe_run (&request, &report, &err) < 0)
+        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
+    else if ((options->json ? probe_print_json : probe_print_lines) (&report, options->plugin, &err) < 0)
+        fprintf (stderr, "sliceup-worker probe: %s\n", err.text);
+    else
+        status = report.end == PROBE_WORKS ? EXIT_WORKS : EXIT_FAILS;
+    probe_report_release (&report);
+    arena_release (&arena);
+    return status;
+}
+
+int probe_main (int argc, char **argv)
+{
+    struct options options = { .client = true, .limit_ms = LIMIT_MS };
+    struct err err = { 0 };
+    if (argc >= 4 && strcmp (argv[1], PROBE_CHILD) == 0)
+        probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);
+    if (argc == 1 && getenv ("SLICEUP_FD"))
+        return probe_rung ();
+    if (probe_read_words (argc, argv, &options, &err) < 0) {
+        fprintf (stderr, "sliceup-worker probe: %s\n%s", err.text, usage);
+        return EXIT_WRONG_USAGE;
+    }
+    if (options.help)
+        return fputs (usage, stdout) < 0 || fputs (help, stdout) < 0 ? EXIT_NOT_TRIED : EXIT_WORKS;
+    return probe_by_hand (&options);
 }

@@ -19,9 +19,6 @@ int probe_main (int argc, char **argv);
  * environment. Exit status as above. */
 int probe_rung (void);
 
-/* A report to standard output, one line a step and the verdict last, or as JSON (sliceup.probe/2). */
-int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err);
-int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err);
 /* What one step found, in words; empty: nothing. */
 struct text probe_step_text (const struct probe_report *report, enum probe_stage stage, struct arena *arena);
 

@@ -14,6 +14,152 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- records ---- */
+
+/* What a distribution says of its own files: the RECORD of its *.dist-info folder.
+ *
+ * RECORD is a CSV of path, "sha256=<urlsafe base64>" and size (packaging.python.org, "Recording installed projects"),
+ * paths relative to site-packages. It is bytes of a file somebody may have changed: bounded, and a path in it may name
+ * nothing outside of the environment. Reads no file but RECORD. Any thread. */
+enum { RECORD_BYTES_MAX = 64 << 20, RECORD_ROWS_MAX = 500000, RECORD_SHA256_BYTES = 43 };
+
+struct installed_record_row {
+    struct text path;
+    struct text sha256; /* RECORD_SHA256_BYTES of urlsafe base64; empty: it has none, or one of another kind */
+    bool has_size;
+    uint64_t bytes;
+    uint32_t package; /* index in the installed ones */
+};
+struct installed_record_rows {
+    struct installed_record_row *items;
+    uint32_t n, capacity;
+};
+
+/* From site-packages up to the environment: lib/python3.11/site-packages. */
+enum { UP_MAX = 3, ROWS_FIRST = 1024 };
+
+/* Down from the environment or site-packages, never out of both. RECORD is UTF-8 (PEP 376): facts hold its paths. */
+static bool stays_inside (struct text path)
+{
+    uint32_t up = 0;
+    bool down = false;
+    if (!path.len || path.len > PATH_MAX_BYTES || path.ptr[0] == '/' || memchr (path.ptr, '\0', path.len) ||
+        !text_is_utf8 (path))
+        return false;
+    for (struct text part; text_next_item (&path, '/', &part);) {
+        bool dots = text_is (part, "..");
+        if ((dots && down) || !part.len)
+            return false;
+        up += dots;
+        down |= !dots;
+    }
+    return down && up <= UP_MAX;
+}
+
+/* ---- CSV ---- */
+
+/* "a,""b""": a quote is written twice. */
+static bool take_quoted (struct text *rest, struct arena *arena, struct text *field)
+{
+    char *out = arena_alloc (arena, rest->len + 1);
+    uint32_t len = 0, at = 1;
+    for (; at < rest->len; at++) {
+        if (rest->ptr[at] == '"' && (at + 1 == rest->len || rest->ptr[at + 1] != '"'))
+            break;
+        at += rest->ptr[at] == '"';
+        out[len++] = rest->ptr[at];
+    }
+    if (at >= rest->len)
+        return false;
+    text_skip (rest, at + 1);
+    *field = (struct text){ out, len };
+    return true;
+}
+
+static bool take_field (struct text *rest, struct arena *arena, struct text *field)
+{
+    if (rest->len && rest->ptr[0] == '"') /* then nothing stands before the next comma */
+        return take_quoted (rest, arena, field) && text_take_until (rest, ',').len == 0;
+    *field = text_take_until (rest, ',');
+    return true;
+}
+
+static bool read_row (struct text line, struct arena *arena, struct installed_record_row *out)
+{
+    struct text path, hash, size, rest = line;
+    if (!take_field (&rest, arena, &path) || !take_field (&rest, arena, &hash) || !take_field (&rest, arena, &size) ||
+        rest.len || !stays_inside (path))
+        return false;
+    *out = (struct installed_record_row){ .path = text_copy (arena, path) };
+    if (text_starts (hash, "sha256=") && hash.len == 7 + RECORD_SHA256_BYTES)
+        out->sha256 = text_copy (arena, (struct text){ hash.ptr + 7, RECORD_SHA256_BYTES });
+    else if (text_starts (hash, "sha256="))
+        return false;
+    out->has_size = size.len > 0;
+    return !size.len || text_to_u64 (size, &out->bytes);
+}
+
+/* ---- a whole RECORD ---- */
+
+static struct text installed_files_take_line (struct text *rest)
+{
+    struct text line = text_take_until (rest, '\n');
+    line.len -= line.len && line.ptr[line.len - 1] == '\r';
+    return line;
+}
+
+static struct installed_record_row *grow (struct installed_record_rows *rows)
+{
+    rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
+    return &rows->items[rows->n];
+}
+
+static int installed_files_add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package,
+                                    struct arena *arena, struct err *err)
+{
+    for (uint32_t line_n = 1; bytes.len; line_n++) {
+        struct text line = installed_files_take_line (&bytes);
+        if (!line.len)
+            continue;
+        if (rows->n == RECORD_ROWS_MAX)
+            return err_set (err, ERR_LIMIT, "the RECORD files name more than %d files", RECORD_ROWS_MAX);
+        struct installed_record_row *row = grow (rows);
+        if (!read_row (line, arena, row))
+            return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);
+        row->package = package;
+        rows->n++;
+    }
+    return 0;
+}
+
+/* Appends the rows of `installed->items[package]`; texts live in `arena`, items on the heap. -1: it has no RECORD, or
+ * one that cannot be one; then nothing was appended. */
+static int installed_record_read (struct installed_record_rows *rows, const char *site,
+                                  const struct installed *installed, uint32_t package, struct arena *arena,
+                                  struct err *err)
+{
+    struct text folder = installed->items[package].folder;
+    struct text path = text_format (arena, "%s/%.*s/RECORD", site, TEXT_ARG (folder));
+    struct buf bytes;
+    uint32_t before = rows->n;
+    buf_init (&bytes, RECORD_BYTES_MAX);
+    int rc = file_read (path.ptr, &bytes, NULL)
+                 ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
+                 : installed_files_add_all (rows, buf_as_text (&bytes), package, arena, err);
+    if (rc < 0)
+        rows->n = before;
+    buf_release (&bytes);
+    return rc;
+}
+
+static void installed_record_release (struct installed_record_rows *rows)
+{
+    mem_free (rows->items);
+    *rows = (struct installed_record_rows){ 0 };
+}
+
+/* ---- the files ---- */
+
 enum { LIBRARIES_FIRST = 64 };
 
 struct look {
@@ -275,126 +421,4 @@ int installed_files_check (const char *site, const struct installed *installed, 
     if (rc == 0)
         *found = look.found;
     return rc;
-}
-
-/* ---- records ---- */
-
-/* From site-packages up to the environment: lib/python3.11/site-packages. */
-enum { UP_MAX = 3, ROWS_FIRST = 1024 };
-
-/* Down from the environment or site-packages, never out of both. RECORD is UTF-8 (PEP 376): facts hold its paths. */
-static bool stays_inside (struct text path)
-{
-    uint32_t up = 0;
-    bool down = false;
-    if (!path.len || path.len > PATH_MAX_BYTES || path.ptr[0] == '/' || memchr (path.ptr, '\0', path.len) ||
-        !text_is_utf8 (path))
-        return false;
-    for (struct text part; text_next_item (&path, '/', &part);) {
-        bool dots = text_is (part, "..");
-        if ((dots && down) || !part.len)
-            return false;
-        up += dots;
-        down |= !dots;
-    }
-    return down && up <= UP_MAX;
-}
-
-/* ---- CSV ---- */
-
-/* "a,""b""": a quote is written twice. */
-static bool take_quoted (struct text *rest, struct arena *arena, struct text *field)
-{
-    char *out = arena_alloc (arena, rest->len + 1);
-    uint32_t len = 0, at = 1;
-    for (; at < rest->len; at++) {
-        if (rest->ptr[at] == '"' && (at + 1 == rest->len || rest->ptr[at + 1] != '"'))
-            break;
-        at += rest->ptr[at] == '"';
-        out[len++] = rest->ptr[at];
-    }
-    if (at >= rest->len)
-        return false;
-    text_skip (rest, at + 1);
-    *field = (struct text){ out, len };
-    return true;
-}
-
-static bool take_field (struct text *rest, struct arena *arena, struct text *field)
-{
-    if (rest->len && rest->ptr[0] == '"') /* then nothing stands before the next comma */
-        return take_quoted (rest, arena, field) && text_take_until (rest, ',').len == 0;
-    *field = text_take_until (rest, ',');
-    return true;
-}
-
-static bool read_row (struct text line, struct arena *arena, struct installed_record_row *out)
-{
-    struct text path, hash, size, rest = line;
-    if (!take_field (&rest, arena, &path) || !take_field (&rest, arena, &hash) || !take_field (&rest, arena, &size) ||
-        rest.len || !stays_inside (path))
-        return false;
-    *out = (struct installed_record_row){ .path = text_copy (arena, path) };
-    if (text_starts (hash, "sha256=") && hash.len == 7 + RECORD_SHA256_BYTES)
-        out->sha256 = text_copy (arena, (struct text){ hash.ptr + 7, RECORD_SHA256_BYTES });
-    else if (text_starts (hash, "sha256="))
-        return false;
-    out->has_size = size.len > 0;
-    return !size.len || text_to_u64 (size, &out->bytes);
-}
-
-/* ---- a whole RECORD ---- */
-
-static struct text installed_files_take_line (struct text *rest)
-{
-    struct text line = text_take_until (rest, '\n');
-    line.len -= line.len && line.ptr[line.len - 1] == '\r';
-    return line;
-}
-
-static struct installed_record_row *grow (struct installed_record_rows *rows)
-{
-    rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
-    return &rows->items[rows->n];
-}
-
-static int installed_files_add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package,
-                                    struct arena *arena, struct err *err)
-{
-    for (uint32_t line_n = 1; bytes.len; line_n++) {
-        struct text line = installed_files_take_line (&bytes);
-        if (!line.len)
-            continue;
-        if (rows->n == RECORD_ROWS_MAX)
-            return err_set (err, ERR_LIMIT, "the RECORD files name more than %d files", RECORD_ROWS_MAX);
-        struct installed_record_row *row = grow (rows);
-        if (!read_row (line, arena, row))
-            return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);
-        row->package = package;
-        rows->n++;
-    }
-    return 0;
-}
-
-int installed_record_read (struct installed_record_rows *rows, const char *site, const struct installed *installed,
-                           uint32_t package, struct arena *arena, struct err *err)
-{
-    struct text folder = installed->items[package].folder;
-    struct text path = text_format (arena, "%s/%.*s/RECORD", site, TEXT_ARG (folder));
-    struct buf bytes;
-    uint32_t before = rows->n;
-    buf_init (&bytes, RECORD_BYTES_MAX);
-    int rc = file_read (path.ptr, &bytes, NULL)
-                 ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
-                 : installed_files_add_all (rows, buf_as_text (&bytes), package, arena, err);
-    if (rc < 0)
-        rows->n = before;
-    buf_release (&bytes);
-    return rc;
-}
-
-void installed_record_release (struct installed_record_rows *rows)
-{
-    mem_free (rows->items);
-    *rows = (struct installed_record_rows){ 0 };
 }

@@ -49,6 +49,27 @@ static const char *setting (const struct place_source *source, const struct name
     return value;
 }
 
+enum { SIDE_MAX = 64 };
+
+static bool is_side (uint32_t side)
+{
+    return side >= 1 && side <= SIDE_MAX;
+}
+
+/* "2,2,1": three numbers from 1 to 64. */
+static bool grid_parse (const char *text, struct grid *grid)
+{
+    int end = 0;
+    if (sscanf (text, "%5u,%5u,%5u%n", &grid->x, &grid->y, &grid->z, &end) != 3 || text[end] != '\0')
+        return false;
+    return is_side (grid->x) && is_side (grid->y) && is_side (grid->z);
+}
+
+static uint32_t grid_size (struct grid grid)
+{
+    return grid.x * grid.y * grid.z;
+}
+
 /* Texts of refusals: public issues and code of their users, listed in docs/spec/rehearsal.md. */
 static int read_bounds (const struct place_source *source, struct slice_grid *slice, struct refusal *refusal)
 {
@@ -198,26 +219,6 @@ int place_read (const struct place_source *source, struct place *place, struct r
 }
 
 /* ---- grid ---- */
-
-enum { SIDE_MAX = 64 };
-
-static bool is_side (uint32_t side)
-{
-    return side >= 1 && side <= SIDE_MAX;
-}
-
-bool grid_parse (const char *text, struct grid *grid)
-{
-    int end = 0;
-    if (sscanf (text, "%5u,%5u,%5u%n", &grid->x, &grid->y, &grid->z, &end) != 3 || text[end] != '\0')
-        return false;
-    return is_side (grid->x) && is_side (grid->y) && is_side (grid->z);
-}
-
-uint32_t grid_size (struct grid grid)
-{
-    return grid.x * grid.y * grid.z;
-}
 
 uint32_t slice_grid_devices (const struct slice_grid *slice)
 {

@@ -32,9 +32,6 @@ struct device_place {
     int64_t core;      /* on its chip */
 };
 
-/* "2,2,1": three numbers from 1 to 64. */
-bool grid_parse (const char *text, struct grid *grid);
-uint32_t grid_size (struct grid grid);
 uint32_t slice_grid_devices (const struct slice_grid *slice);
 struct device_place slice_grid_place (const struct slice_grid *slice, uint32_t device);
 
