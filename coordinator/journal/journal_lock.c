@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +19,14 @@
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_mark.h"
+
+const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
+{
+    int len = snprintf (out, PATH_MAX, "%s.mark", journal_path);
+    if (len < 0 || len >= PATH_MAX)
+        out[0] = '\0'; /* opening it fails, and says so */
+    return out;
+}
 
 enum { GONE_MS = 5000, GONE_AGAIN_MS = 10 };
 

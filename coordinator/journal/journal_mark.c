@@ -29,14 +29,6 @@ struct note {
 };
 static_assert (sizeof (struct note) == MARK_NOTE_BYTES, "a note is written as raw bytes: it must have no padding");
 
-const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
-{
-    int len = snprintf (out, PATH_MAX, "%s.mark", journal_path);
-    if (len < 0 || len >= PATH_MAX)
-        out[0] = '\0'; /* opening it fails, and says so */
-    return out;
-}
-
 void journal_mark_current_boot (char boot[MARK_BOOT_BYTES + 1])
 {
     char id[PROC_BOOT_ID_BYTES];

@@ -28,7 +28,6 @@ struct journal_mark {
     char boot[MARK_BOOT_BYTES + 1]; /* boot in which it was written; empty: not known */
 };
 
-const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]);
 /* `run_id`: slots of other runs are invalid; NULL: any run. -1: the file exists but cannot be read (ERR_IO), or is no
  * regular file (ERR_STATE). */
 int journal_mark_read (const char *journal_path, const char *run_id, struct journal_mark *out, struct err *err);
