@@ -102,7 +102,7 @@ class Trouble(Slurm):
     def test_a_partition_that_is_down_is_given_up_at_the_deadline(self):
         ended = self.lab.sliceup("run", self.slice(slurm={"partition": "closed"}, deadline="5s"), bound_s=120)
         sentence = self.sentence(ended)
-        self.assertRegex(sentence, r"waiting for Slurm to start a job step .* deadline of 5 s .*start\.deadline")
+        self.assertRegex(sentence, r"deadline of 5 s .*start\.deadline.* waiting for Slurm to start a job step")
         self.assertIn("h[0-3] blocked: ", sentence, "each host had a job of its own, and yet it is one cause")
         self.assertRegex(sentence, r"last output: srun: job queued")
         self.assertEqual(0, self.lab.count("host-joined"))
