@@ -140,6 +140,10 @@ TEST_ON (b, a_crash_in_native_code_tells_the_frame_that_it_was_called_from)
     assert_int_equal (r->ending, ENDING_SIGNALLED);
     has (r->stack.items[0], "raised in: File ");
     has (r->stack.items[1], "called from: File \"<string>\", line 1 in <module>");
+    static struct var without = { TEXT_LIT ("PYTHONFAULTHANDLER"), TEXT_LIT ("") };
+    b->run.profile.env.items = &without;
+    b->run.profile.env.n = 1;
+    assert_int_equal (run_again (b)->stack.n, 0);
 }
 
 /* ---- what its host is like then ---- */

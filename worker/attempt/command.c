@@ -129,6 +129,7 @@ static int set_launch_policy (struct environ_list *list, const struct msg_run *r
 static int set_environment (struct environ_list *list, const struct msg_run *run, const struct command_context *context,
                             struct err *err)
 {
+    environ_set (list, TEXT_LIT ("PYTHONFAULTHANDLER"), TEXT_LIT ("1")); /* a crash in native code prints its frames */
     if (run->rung.kind == PROGRAM_BUILTIN) /* programs of other runs must not change files that pip unpacks */
         environ_set (list, TEXT_LIT ("TMPDIR"), context->scratch);
     if (run->rung.kind == PROGRAM_BUILTIN && !rung_is_builtin (&run->rung, "probe"))
@@ -141,8 +142,7 @@ static int set_environment (struct environ_list *list, const struct msg_run *run
         environ_add_runtime_vars (list);
         environ_inherit (list, &run->profile.inherit);
     }
-    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1"));   /* the last output must not stay in a buffer */
-    environ_set (list, TEXT_LIT ("PYTHONFAULTHANDLER"), TEXT_LIT ("1")); /* a crash in native code prints its frames */
+    environ_set (list, TEXT_LIT ("PYTHONUNBUFFERED"), TEXT_LIT ("1")); /* the last output must not stay in a buffer */
     counters_set_report_path (run, context->scratch, list);
     if (run->rung.kind == PROGRAM_CANARY)
         set_python (list, run, context);

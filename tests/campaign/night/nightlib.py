@@ -1,4 +1,5 @@
 """nightlib.py - of the bad nights: the stack of one night, and the judgement of what was said of it."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -108,7 +109,8 @@ class Stack:
             (group / file.replace("__", ".")).write_text(value)
         first = self[name].first_pid()
         for pid in (first, *sshd.children_of(first)):
-            (group / "cgroup.procs").write_text(str(pid))
+            with contextlib.suppress(ProcessLookupError):       # a login that has ended meanwhile
+                (group / "cgroup.procs").write_text(str(pid))
 
     def slice(self, *rungs, profile=None, **more):
         (self.folder / "ladder.yaml").write_text("ladder: night\nrungs:\n" + "".join(f"  - {json.dumps(rung)}\n" for rung in rungs))
