@@ -299,7 +299,7 @@ static void point_to_differences (const struct coord *coord, struct verdict *ver
     if (passed < 2 || 2 * passed <= n)
         return;
     for (uint32_t i = 0; i < n; i++)
-        if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner == OWNER_PROGRAM) {
+        if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner == OWNER_PROGRAM && verdicts[i].next.len) {
             verdicts[i].likely = true;
             verdicts[i].else_owner = verdicts[i].else_owner ? verdicts[i].else_owner : OWNER_HOST;
             verdicts[i].next = text_format (

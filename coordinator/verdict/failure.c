@@ -11,7 +11,7 @@
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/stands.h"
 
-enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024 };
+enum { SURVIVED_HEAD_BYTES = 60, EVIDENCE_MAX_BYTES = 1024, SHELL_SIGNALS = 128 };
 
 struct text failure_place (const struct judge_case *of, struct arena *arena)
 {
@@ -59,7 +59,7 @@ static struct text try_by_hand (const struct judge_case *of, struct arena *arena
 
 struct text failure_look_at_log (const struct judge_case *of, struct arena *arena)
 {
-    uint32_t by_shell = of->result->ending == ENDING_EXITED ? 128 : 0;
+    uint32_t by_shell = of->result->ending == ENDING_EXITED ? SHELL_SIGNALS : 0;
     if (of->result->ending != ENDING_TIMEOUT && of->result->code == SIGSEGV + by_shell)
         return text_format (arena, "%.*s (the kernel names the library that crashed)",
                             TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("dmesg | grep segfault"), arena)));
@@ -321,8 +321,6 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
 }
 
 /* ---- ends by a signal ---- */
-
-enum { SHELL_SIGNALS = 128 };
 
 /* The signal that ended it, also as a shell reports it; 0: none that others send. */
 static uint32_t killing_signal (const struct result *result)

@@ -200,7 +200,7 @@ struct text host_asked_text (const struct fact_host_asked *asked, bool where, st
     return text_format (arena, "answers nothing%.*s (ssh port%s)", TEXT_ARG (machine), asked->ping ? ", ping" : "");
 }
 
-/* Was it booted anew? Does its worker live? If not, did the kernel kill it? The way there is the slice file's, else its worker's. */
+/* Booted anew? Does its worker live, or did the kernel kill it? The way there is the slice file's, else its worker's. */
 static struct text look_by_ssh (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host,
                                 struct arena *arena)
 {

@@ -171,7 +171,7 @@ static struct text stand_key (const struct stand *stand, bool roughly, struct ar
                         TEXT_ARG (stand->inner.len && !roughly ? (struct text){ 0 } : stand->wait));
 }
 
-/* Marks those that stand elsewhere than most; returns in how many places all stand, 0 if most stand in none. */
+/* Marks those that stand elsewhere than most; returns in how many places all stand or more, 0 if most stand in none. */
 static uint32_t stands_mark_elsewhere (const struct stand *stands, uint32_t n, bool roughly, bool *lags,
                                        struct arena *arena)
 {
@@ -182,10 +182,8 @@ static uint32_t stands_mark_elsewhere (const struct stand *stands, uint32_t n, b
     struct text most = majority_value (keys, n);
     for (uint32_t i = 0; i < n; i++) {
         lags[i] = most.len && keys[i].len && !text_equal (keys[i], most);
-        if (lags[i] && !text_equal (keys[i], first))
-            places++;
-        if (lags[i])
-            first = keys[i];
+        places += lags[i] && !text_equal (keys[i], first);
+        first = lags[i] ? keys[i] : first;
     }
     return most.len ? places + 1 : 0;
 }
@@ -285,9 +283,8 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
         stands[i] = stand_read (hosts[i].lines);
         known += stands[i].known;
     }
-    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0, places = 1;
-    if (known > 1 && !lagging)
-        places = stands_mark_elsewhere (stands, n, false, lags, arena);
+    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0,
+             places = known > 1 && !lagging ? stands_mark_elsewhere (stands, n, false, lags, arena) : 1;
     if (places != 1 && places != 2 && stands_mark_elsewhere (stands, n, true, roughly, arena) == 2) {
         memcpy (lags, roughly, n * sizeof *lags); /* who collects at a barrier waits with those that he collects from */
         stands_tell_as_most (stands, n, lags, arena);

@@ -154,22 +154,20 @@ static struct text find_resolver (struct arena *arena)
     char bytes[RESOLVER_FILE_BYTES];
     struct text file = { bytes, (uint32_t) file_read_start ("/etc/resolv.conf", bytes, sizeof bytes) };
     while (file.len) {
-        struct text line = text_take_until (&file, '\n'),
-                    address = { line.ptr + 10, line.len > 10 ? line.len - 10 : 0 };
-        address = text_trimmed (address);
-        if (text_starts (line, "nameserver"))
-            return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"),
-                                address.ptr);
+        struct text line = text_take_until (&file, '\n');
+        if (!text_starts (line, "nameserver"))
+            continue;
+        struct text address = text_trimmed ((struct text){ line.ptr + 10, line.len - 10 });
+        return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"), address.ptr);
     }
     return TEXT_LIT ("its /etc/resolv.conf names no " NOTE_NAME_SERVER);
 }
 
 static bool has_one_of (struct text id, const char *const *words)
 {
-    bool found = false;
-    for (; *words; words++)
-        found |= text_find (id, text_of (*words), NULL);
-    return found;
+    while (*words && !text_find (id, text_of (*words), NULL))
+        words++;
+    return *words != NULL;
 }
 
 static struct text find_holder (struct arena *arena)

@@ -272,17 +272,25 @@ void disk_room_lessen (const char *path, enum disk_level most, struct arena *are
         *least = room;
 }
 
-/* Not of a network, which may not answer, nor those that no program writes to. */
-static bool is_full_here (const struct proc_mount *mount)
+/* Of a kind that is written to, and not of a network, which may not answer. */
+static bool is_local (const struct proc_mount *mount)
 {
     static const char *const types[] = { "tmpfs", "ext4", "xfs", "btrfs", "overlay", "ext3", "ext2", "f2fs", "zfs" };
-    struct statvfs disk;
-    bool here = false, of_system = !strncmp (mount->point, "/boot", 5) ||
-                                   (!strncmp (mount->point, "/dev", 4) && strcmp (mount->point, "/dev/shm") != 0);
     for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        here |= text_is (mount->type, types[i]);
-    return here && !of_system && statvfs (mount->point, &disk) == 0 && disk.f_blocks * disk.f_frsize > MIB &&
-           !(disk.f_flag & ST_RDONLY) && (disk.f_bavail * disk.f_frsize < MIB || (disk.f_files && !disk.f_favail));
+        if (text_is (mount->type, types[i]))
+            return true;
+    return false;
+}
+
+/* Not one that no program writes to. */
+static bool is_full_here (const struct proc_mount *mount)
+{
+    struct statvfs disk;
+    bool of_system = !strncmp (mount->point, "/boot", 5) ||
+                     (!strncmp (mount->point, "/dev", 4) && strcmp (mount->point, "/dev/shm") != 0);
+    return is_local (mount) && !of_system && statvfs (mount->point, &disk) == 0 &&
+           disk.f_blocks * disk.f_frsize > MIB && !(disk.f_flag & ST_RDONLY) &&
+           (disk.f_bavail * disk.f_frsize < MIB || (disk.f_files && !disk.f_favail));
 }
 
 void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least)
@@ -298,12 +306,11 @@ void disk_room_lessen_by_mounts (struct arena *arena, struct disk_room *least)
 
 bool disk_room_find_broken (struct arena *arena, struct disk_room *out)
 {
-    struct proc_mounts mounts;
+    struct proc_mounts mounts = { 0 };
     struct err err;
     uint32_t i = 0;
-    if (proc_mounts_read ("/proc/self", arena, &mounts, &err) < 0)
-        return false;
-    while (i < mounts.n && !is_broken (&mounts.items[i]))
+    (void) proc_mounts_read ("/proc/self", arena, &mounts, &err); /* not there: no mount */
+    while (i < mounts.n && !(is_local (&mounts.items[i]) && is_broken (&mounts.items[i])))
         i++;
     return i < mounts.n && disk_room_find (mounts.items[i].point, arena, out);
 }
