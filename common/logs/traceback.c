@@ -213,7 +213,7 @@ uint32_t traceback_crash_frames (const struct printed_lines *lines, struct text 
             continue;
         if (own && frame_path (body, &path) && text_find (body, TEXT_LIT ("File \""), &from))
             frames[n++] = words_from (body, from);
-        else if (n)
+        else if (n || (own && text_starts (body, "Thread 0x")))
             break;
         own |= text_starts (body, "Current thread 0x");
     }

@@ -200,14 +200,13 @@ static bool all_failed (const struct slice_receipt *receipt, const struct drift_
 static void add_drift (const struct run_report *run, const struct drift *drift, struct buf *out)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
-    const struct slice_receipt *receipt = run->report->receipt;
     struct buf sentence;
     buf_init (&sentence, SENTENCE_MAX_BYTES);
     for (uint32_t i = 0; i < drift->findings && !sentence.len; i++) {
         const struct drift_group *group;
         uint32_t at = 0;
         while (!sentence.len && (group = drift_minority_next (&drift->items[i], &at)))
-            if (run->report->scene->board->outcome == OUTCOME_PASSED || all_failed (receipt, group))
+            if (run->report->scene->board->outcome == OUTCOME_PASSED || all_failed (run->report->receipt, group))
                 drift_sentence (drift, &drift->items[i], group, &limits, &sentence);
     }
     if (sentence.len) {

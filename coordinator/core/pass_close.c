@@ -289,8 +289,7 @@ static void tell_odd_ones (const struct coord *coord, struct verdict *verdicts, 
     point_to_logs (coord, lags, verdicts, arena);
 }
 
-/* A program that passed on most hosts may be right: before it is corrected, somebody looks at what those hosts have that
- * this one has not. */
+/* A program that passed on most hosts may be right: before it is corrected, this host is compared with those. */
 static void point_to_differences (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
 {
     uint32_t n = coord->state->pass.parts.n, passed = 0;

@@ -299,10 +299,9 @@ static void judge_near_zero (struct drift_comparison *work, struct drift_fact *f
     uint32_t most = 0;
     double low = INFINITY, high = -INFINITY, number;
     for (uint32_t v = 0; v < fact->values_n; v++) {
-        if (drift_parse_number (fact->values[v].text, &number) && fabs (number) >= rule->least) {
-            low = fmin (low, number);
-            high = fmax (high, number);
-        }
+        bool off = drift_parse_number (fact->values[v].text, &number) && fabs (number) >= rule->least;
+        low = off ? fmin (low, number) : low;
+        high = off ? fmax (high, number) : high;
         fact->values[v].text = off_zero (shown, fact->values[v].text, rule->least, work->arena);
     }
     join_equal (work, fact, false);

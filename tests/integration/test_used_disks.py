@@ -92,6 +92,11 @@ class UsedDisks(netlab.NetLabTest):
         self.mounted("size=2m")
         self.fails("cd /mnt; cp /dev/zero shard", "disk-full", "/mnt (tmpfs, 2.0 MiB) is full", "df -h /mnt")
 
+    def test_a_path_that_has_room_is_not_the_full_one(self):
+        self.mounted("size=2m")
+        error = "/bin/cp: error writing 'shard': No space left on device"
+        self.fails(f'cd /mnt; cp /dev/zero shard 2>/dev/null; echo "{error}"; exit 1', "disk-full", "/mnt (tmpfs, 2.0 MiB) is full", "df -h /mnt")
+
     def test_inodes_that_are_used_up_are_told_from_bytes(self):
         self.mounted("size=80m,nr_inodes=20")
         self.fails("cd /mnt; seq 40 | xargs touch", "disk-full", "/mnt (tmpfs, 80.0 MiB) is full: no inode is free", "df -i /mnt")

@@ -146,6 +146,16 @@ TEST_ON (b, a_crash_in_native_code_tells_the_frame_that_it_was_called_from)
     assert_int_equal (run_again (b)->stack.n, 0);
 }
 
+TEST_ON (b, of_a_long_path_the_end_is_told)
+{
+    use_table (b);
+    use_command (b, "printf 'Traceback (most recent call last):\n  File \"/%0300d/train.py\", line 3, in f\nKeyError: "
+                    "3\n' 0; exit 1");
+    const struct result *r = run (b);
+    assert_true (text_starts (r->stack.items[0], "raised in: File \"...0"));
+    assert_true (text_ends (r->stack.items[0], "/train.py\", line 3, in f"));
+}
+
 /* ---- what its host is like then ---- */
 
 TEST_ON (b, a_full_disk_is_named_by_the_path_of_the_program)

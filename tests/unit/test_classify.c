@@ -167,6 +167,10 @@ TEST (the_frames_are_those_of_the_exception_that_decides)
 
 TEST (a_crash_that_does_not_decide_has_no_frames)
 {
+    assert_text (frames_of (t, "Fatal Python error: Segmentation fault\n\n"
+                               "Current thread 0x00007f02 (most recent call first):\n  <no Python frame>\n\n"
+                               "Thread 0x00007f01 (most recent call first):\n  File \"/w/idle.py\", line 9 in wait\n"),
+                 ""); /* that of another thread says nothing */
     assert_text (frames_of (t, "Fatal Python error: Aborted\n\nCurrent thread 0x00007f02 (most recent call first):\n"
                                "  File \"/w/probe.py\", line 3 in probe\n\n"
                                "OSError: [Errno 28] No space left on device\n"),

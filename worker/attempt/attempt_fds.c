@@ -285,10 +285,15 @@ static struct text without_kit (struct text frame, struct arena *arena)
     return text_format (arena, "File \"%.*s", (int) (frame.len - at - name), frame.ptr + at + name);
 }
 
+/* Of a long one its end, which has the file's name, the line and the function. */
 static struct text print_frame (struct text frame, const char *role, struct arena *arena)
 {
+    enum { FRAME_END_BYTES = 180 };
     char clean[SHOWN_LINE_BYTES / 2];
-    uint32_t len = log_line_clean (without_kit (frame, arena), clean, sizeof clean);
+    frame = without_kit (frame, arena);
+    if (frame.len >= sizeof clean)
+        frame = text_format (arena, "File \"...%s", text_copy (arena, frame).ptr + frame.len - FRAME_END_BYTES);
+    uint32_t len = log_line_clean (frame, clean, sizeof clean);
     return text_format (arena, "%s: %.*s", role, (int) len, clean);
 }
 

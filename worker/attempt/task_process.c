@@ -123,20 +123,21 @@ static bool path_in (struct text line, char path[PATH_MAX_BYTES + 1])
     return rest.len && text_to_c (rest, path, PATH_MAX_BYTES + 1);
 }
 
-/* The file system of the path in the line. Without a path the one with the least room: of those that a run uses, and of
- * those of this host that are full. */
+/* The file system of the path in the line. Where that has room, one of this host that is full: the path may be another
+ * one, or cut. Without a path the one with the least room of those that a run uses, or one that is full. */
 static struct text find_full (const struct msg_run *run, const char *directory, struct text line, struct arena *arena)
 {
     const char *const paths[] = { directory, text_copy (arena, run->pins.env_dir).ptr,
                                   text_copy (arena, run->cache.frontend_root).ptr, host_fact_roots_real.tmp };
     char path[PATH_MAX_BYTES + 1];
-    struct disk_room least = { .level = DISK_AMPLE, .free_bytes = UINT64_MAX };
-    if (path_in (line, path) && disk_room_find (path, arena, &least))
-        return least.sentence;
+    struct disk_room least = { .level = DISK_AMPLE, .free_bytes = UINT64_MAX }, named;
+    bool found = path_in (line, path) && disk_room_find (path, arena, &named);
+    if (found && named.level <= DISK_NEARLY_FULL)
+        return named.sentence;
     for (uint32_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         disk_room_lessen (paths[i], DISK_NEARLY_FULL, arena, &least);
     disk_room_lessen_by_mounts (arena, &least);
-    return least.sentence;
+    return found && least.level != DISK_FULL ? named.sentence : least.sentence;
 }
 
 /* Of the path in the line, else one that was written to once. */
@@ -148,19 +149,19 @@ static struct text find_read_only (struct text line, struct arena *arena)
     return found && room.level == DISK_READ_ONLY ? room.sentence : (struct text){ 0 };
 }
 
-/* Of the first name server; the C library's form, resolv.conf(5). */
+/* Of the first name server in the beginning of the file; the C library's form, resolv.conf(5). */
 static struct text find_resolver (struct arena *arena)
 {
     char bytes[RESOLVER_FILE_BYTES];
     struct text file = { bytes, (uint32_t) file_read_start ("/etc/resolv.conf", bytes, sizeof bytes) };
     while (file.len) {
-        struct text line = text_take_until (&file, '\n');
-        if (!text_starts (line, "nameserver"))
-            continue;
-        struct text address = text_trimmed ((struct text){ line.ptr + 10, line.len - 10 });
-        return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", (int) text_span (address, ".:%"), address.ptr);
+        struct text line = text_take_until (&file, '\n'), address = { 0 };
+        if (text_starts (line, "nameserver ") || text_starts (line, "nameserver\t"))
+            address = text_trimmed ((struct text){ line.ptr + 10, line.len - 10 });
+        if (address.len && text_span (address, ".:%-") == address.len)
+            return text_format (arena, "its " NOTE_NAME_SERVER " is %.*s", TEXT_ARG (address));
     }
-    return TEXT_LIT ("its /etc/resolv.conf names no " NOTE_NAME_SERVER);
+    return (struct text){ 0 };
 }
 
 static bool has_one_of (struct text id, const char *const *words)

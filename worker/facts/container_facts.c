@@ -77,20 +77,19 @@ static struct text nearest_quota (struct host_fact_list *list)
 
 struct text process_limit_find (struct arena *arena)
 {
-    struct host_fact_list *list = mem_alloc (sizeof *list);
-    host_fact_list_init (list, &host_fact_roots_real);
+    struct host_fact_list list;
     struct rlimit limit;
     uint64_t group = UINT64_MAX, own = UINT64_MAX;
     struct text told = { 0 };
-    (void) text_to_u64 (least_limit (list, "pids", "pids.max", "pids.max"), &group);
+    host_fact_list_init (&list, &host_fact_roots_real);
+    (void) text_to_u64 (least_limit (&list, "pids", "pids.max", "pids.max"), &group);
     if (geteuid () != 0 && getrlimit (RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         own = limit.rlim_cur; /* root has none: setrlimit(2) */
     if (group < own)
         told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (pids.max of its cgroup)", group);
     else if (own < UINT64_MAX)
         told = text_format (arena, NOTE_LIMIT "processes is %" PRIu64 " (ulimit -u)", own);
-    host_fact_list_release (list);
-    mem_free (list);
+    host_fact_list_release (&list);
     return told;
 }
 
@@ -275,11 +274,9 @@ void disk_room_lessen (const char *path, enum disk_level most, struct arena *are
 /* Of a kind that is written to, and not of a network, which may not answer. */
 static bool is_local (const struct proc_mount *mount)
 {
-    static const char *const types[] = { "tmpfs", "ext4", "xfs", "btrfs", "overlay", "ext3", "ext2", "f2fs", "zfs" };
-    for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (text_is (mount->type, types[i]))
-            return true;
-    return false;
+    static const struct text types[] = { TEXT_LIT ("tmpfs"),   TEXT_LIT ("ext4"), TEXT_LIT ("xfs"),  TEXT_LIT ("btrfs"),
+                                         TEXT_LIT ("overlay"), TEXT_LIT ("ext3"), TEXT_LIT ("ext2"), TEXT_LIT ("zfs") };
+    return text_is_among (mount->type, types, sizeof types / sizeof types[0]);
 }
 
 /* Not one that no program writes to. */
