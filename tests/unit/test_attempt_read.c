@@ -164,7 +164,7 @@ TEST_ON (b, a_full_disk_is_named_by_the_path_of_the_program)
     use_command (b, "echo 'sort: write failed: /: No space left on device'; exit 1");
     const struct result_note *note = note_from (run (b), NOTE_AT_FAILURE);
     assert_non_null (note);
-    assert_true (text_starts (note->text, "/ ("));
+    assert_true (text_starts (note->text, "/")); /* of this host another one may be full */
     use_command (b, "echo 'sort: write failed: /: No space left on device'; exit 0");
     assert_null (note_from (run_again (b), NOTE_AT_FAILURE)); /* it went on */
 }
