@@ -144,13 +144,12 @@ static const struct conf_key start_keys[START_KEYS] = {
 
 static const struct conf_key coordinator_keys[COORDINATOR_KEYS] = {
     [COORDINATOR_ADDRESS] = { "address", KEY_TEXT, 1, 255,
-                              .help =
-                                  "Name or IP address by which the hosts reach this machine; required with `join` and "
-                                  "with a jump host. Default: `listen`, when that is one address; else with `ssh` this "
-                                  "machine's end of each connection, with `slurm` this machine's name." },
+                              .help = "Name or IP address by which the hosts reach this machine; required with `join`. "
+                                      "Default: `listen`, when that is one address; else with `ssh` this "
+                                      "machine's end of each connection, with `slurm` this machine's name." },
     [COORDINATOR_LISTEN] = { "listen", KEY_TEXT, 1, 255,
                              .help = "The IP address of this machine at which the coordinator listens. Default: "
-                                     "`127.0.0.1` with launcher `local`, else `0.0.0.0`: all." },
+                                     "`127.0.0.1` with launcher `local`, else all, of IPv4 and IPv6." },
     [COORDINATOR_CONTROL] = { "control_port", KEY_NUMBER, 0, 65535, .fallback = "0",
                               .help = "Port for workers; 0: any free port. Required with `join`." },
     [COORDINATOR_BULK] = { "bulk_port", KEY_NUMBER, 0, 65535, .fallback = "0",
@@ -158,6 +157,11 @@ static const struct conf_key coordinator_keys[COORDINATOR_KEYS] = {
                                    "`join`." },
     [COORDINATOR_EVENTS] = { "events_port", KEY_NUMBER, 0, 65535, .fallback = "0",
                              .help = "Port for monitors; 0: any free port." },
+    [COORDINATOR_REACH] = { "reach", KEY_WORD, .words = &link_way_names, .fallback = "auto",
+                            .help =
+                                "How a worker's link gets to the coordinator: `direct` by itself; `ssh` through the "
+                                "connection that started it; `auto` by itself if that works within 3 s, else "
+                                "through ssh. Only with launcher `ssh`." },
 };
 
 static const struct conf_key on_end_keys[ON_END_KEYS] = {

@@ -96,7 +96,11 @@ static void read_coordinator (struct draft *draft)
     check_ports (draft, of);
     if (draft->plan.launcher == LAUNCHER_JOIN)
         check_join (draft, of);
-    plan->listen = listen->given || !draft_is_remote (draft) ? listen->text : TEXT_LIT ("0.0.0.0");
+    plan->listen = listen->text;
+    plan->reach = draft->plan.launcher == LAUNCHER_SSH ? (enum link_way) of[COORDINATOR_REACH].number : LINK_WAY_NONE;
+    if (of[COORDINATOR_REACH].given && of[COORDINATOR_REACH].good && plan->reach == LINK_WAY_NONE)
+        problem_at (draft->problems, of[COORDINATOR_REACH].node,
+                    "coordinator.reach is of use only with launcher: ssh, whose connections can carry the link");
     plan->address = address->given || address_is_any (listen->text) ? address->text : listen->text;
     plan->control_port = (uint32_t) of[COORDINATOR_CONTROL].number;
     plan->bulk_port = (uint32_t) of[COORDINATOR_BULK].number;
@@ -117,10 +121,11 @@ void draft_start (struct draft *draft)
 void draft_check_return_address (struct draft *draft)
 {
     const struct conf_value *coordinator = &draft->slice[SLICE_COORDINATOR];
-    if (draft->jumps && draft->plan.start.address.len == 0 && (!coordinator->given || coordinator->good))
+    if (draft->jumps && draft->plan.start.address.len == 0 && draft->plan.start.reach == LINK_WAY_DIRECT &&
+        (!coordinator->given || coordinator->good))
         problem_at (draft->problems, coordinator->node,
                     "coordinator.address is missing and hosts are behind a jump host, expected the address by which "
-                    "the hosts reach this machine: their connection comes from the jump host");
+                    "the hosts reach this machine, or reach: auto: their connection comes from the jump host");
 }
 
 /* ---- slurm ---- */

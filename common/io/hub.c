@@ -297,7 +297,8 @@ static bool note_route (struct hub *hub, struct channel *channel, const struct h
     struct route *route = &channel->routes[rank];
     if (memcmp (route->id, from->id, LINK_ROUTING_ID_BYTES) != 0 || !route->address[0]) {
         const char *address = zmq_msg_gets (&channel->body, "Peer-Address");
-        snprintf (route->address, sizeof route->address, "%s", address ? address : "");
+        bool mapped = address && strncmp (address, "::ffff:", 7) == 0; /* IPv4, at a socket of both families */
+        snprintf (route->address, sizeof route->address, "%s", address ? address + 7 * mapped : "");
     }
     memcpy (route->id, from->id, LINK_ROUTING_ID_BYTES);
     route->version = generation;

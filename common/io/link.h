@@ -97,6 +97,8 @@ struct spoke_options {
 };
 struct spoke *spoke_open (const struct spoke_options *options, struct err *err);
 void spoke_close (struct spoke *spoke, uint64_t linger_ms);
+/* The coordinator is reached at other ports from now on. */
+int spoke_move (struct spoke *spoke, const char *address, uint16_t control_port, uint16_t bulk_port, struct err *err);
 int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
 bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_remain */

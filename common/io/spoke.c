@@ -150,6 +150,22 @@ static void connect_anew (struct connection *connection)
     assert (rc == 0); /* it was good when the spoke was opened */
 }
 
+int spoke_move (struct spoke *spoke, const char *address, uint16_t control_port, uint16_t bulk_port, struct err *err)
+{
+    for (int i = 0; i < LINK_CHANNELS; i++) {
+        struct connection *connection = &spoke->connections[i];
+        struct endpoint to;
+        if (endpoint_make (address, i == LINK_CONTROL ? control_port : bulk_port, &to, err) != 0)
+            return -1;
+        if (connection->connected)
+            (void) zmq_disconnect (connection->socket, connection->to.text); /* ENOENT, as below */
+        connection->to = to;
+        if (connection->connected && socket_connect (connection->socket, &connection->to, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Called at least as often as the worker's heart beats. */
 static void note_blocked (struct connection *connection)
 {

@@ -206,6 +206,9 @@ static const struct field slurm_plan_fields[] = {
 };
 static const struct record slurm_plan_record = RECORD ("slurm", struct slurm_plan, slurm_plan_fields);
 
+static const char *const link_way_words[] = { "", "direct", "ssh", "auto" };
+const struct enum_names link_way_names = NAMES (link_way_words);
+
 static const struct field start_plan_fields[] = {
     F_TEXT (1, struct start_plan, directory, PATH_MAX_BYTES),
     F_TEXT (2, struct start_plan, address, NAME_MAX_BYTES),
@@ -218,6 +221,7 @@ static const struct field start_plan_fields[] = {
     F_BOOL (9, struct start_plan, tied),
     F_RECORD (10, struct start_plan, ssh, &ssh_plan_record),
     F_RECORD (11, struct start_plan, slurm, &slurm_plan_record),
+    F_ENUM (12, struct start_plan, reach, &link_way_names),
 };
 static const struct record start_plan_record = RECORD ("start", struct start_plan, start_plan_fields);
 

@@ -131,12 +131,17 @@ struct slurm_plan {
     LIST_OF (struct text) options;  /* further ones of srun, each "--name" or "--name=value" */
 };
 
+/* A worker's link: straight if that works, else through the ssh connection that started it; or one of them. */
+enum link_way { LINK_WAY_NONE = 0, LINK_WAY_DIRECT, LINK_WAY_SSH, LINK_WAY_AUTO };
+extern const struct enum_names link_way_names;
+
 /* How workers are started on other machines, and reach the coordinator. */
 #define START_DIRECTORY_DEFAULT "/var/tmp/sliceup" /* of a worker, on its host */
 struct start_plan {
     struct text directory; /* on each host: bundles, the worker's folder for each run, copied files */
     struct text address;   /* of the coordinator, for hosts; empty: found by ssh, else this host's name */
-    struct text listen;    /* local address to bind; empty: 127.0.0.1 for local, else 0.0.0.0 */
+    struct text listen;    /* local address to bind; empty: 127.0.0.1 for local, else all */
+    enum link_way reach;
     uint32_t control_port, bulk_port, events_port; /* 0: any free one */
     uint64_t deadline_ms;                          /* for one host's start, from connecting to the worker's key */
     uint32_t at_once;                              /* hosts being started at the same time */

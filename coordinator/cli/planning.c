@@ -270,21 +270,26 @@ static void print_coordinator (const struct plan *plan, FILE *to)
 {
     const struct start_plan *start = &plan->start;
     bool local = plan->launcher == LAUNCHER_LOCAL;
+    const char *otherwise = start->reach == LINK_WAY_AUTO ? ", or else through its ssh connection" : "";
     fprintf (to, "  listens at ");
     if (start->listen.len)
         fprintf (to, "%.*s", TEXT_ARG (start->listen));
     else
-        fputs (local ? "127.0.0.1" : "0.0.0.0", to);
+        fputs (local ? "127.0.0.1" : "all addresses", to);
     print_port ("control", start->control_port, to);
     print_port ("bulk", start->bulk_port, to);
     print_port ("events", start->events_port, to);
-    if (start->address.len)
-        fprintf (to, "; hosts reach it at %.*s\n", TEXT_ARG (start->address));
+    if (start->reach == LINK_WAY_SSH)
+        fputs ("; the ssh connections carry the workers' links to it\n", to);
+    else if (start->address.len)
+        fprintf (to, "; hosts reach it at %.*s%s\n", TEXT_ARG (start->address), otherwise);
     else
         fputs (local                            ? "\n"
-               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the address from which ssh connects to them\n"
+               : plan->launcher == LAUNCHER_SSH ? "; hosts reach it at the address from which ssh connects to them"
                                                 : "; hosts reach it by this machine's name\n",
                to);
+    if (!start->address.len && plan->launcher == LAUNCHER_SSH && start->reach != LINK_WAY_SSH)
+        fprintf (to, "%s\n", otherwise);
 }
 
 static void print_launch (const struct plan *plan, FILE *to)

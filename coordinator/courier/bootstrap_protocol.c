@@ -138,6 +138,8 @@ static enum bootstrap_event bootstrap_protocol_take_line (struct bootstrap_proto
         return take_ours (protocol, words, to_send, err);
     if (whole && protocol->state == AWAITS_ANSWER && text_starts (line, answer)) {
         protocol->line[line.len] = '\0'; /* its first bytes are still there: `line` is the answer */
+        if (text_find (line, TEXT_LIT ("\"unreachable\":"), NULL))
+            return BOOTSTRAP_PROTOCOL_CUT_OFF;
         protocol->state = ANSWERED;
         protocol->step = STEP_JOIN;
         return BOOTSTRAP_PROTOCOL_ANSWER;

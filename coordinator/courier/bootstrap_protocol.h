@@ -28,6 +28,7 @@ enum bootstrap_event {
     BOOTSTRAP_PROTOCOL_PLACED,  /* the bundle arrived complete and is in place */
     BOOTSTRAP_PROTOCOL_READY,   /* the worker is being started; the launch line was appended to the replies */
     BOOTSTRAP_PROTOCOL_ANSWER,  /* `line` is the worker's answer */
+    BOOTSTRAP_PROTOCOL_CUT_OFF, /* `line` says how it cannot reach the coordinator; it waits for another launch line */
     BOOTSTRAP_PROTOCOL_REFUSED, /* `step` and the error say why; nothing more will come */
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,18 +81,20 @@ enum { LEAVE_MS = 10 * 1000, STATUS_MS = 250 };
 enum { LAST_WORDS_MS = 2 * 1000 };
 /* A worker whose input ends stops its rung politely first. */
 enum { TIED_LEAVE_MS = 30 * 1000 };
+/* What the coordinator sent before its end still passes. */
+enum { CARRY_LEAVE_MS = 5 * 1000 };
 
 enum phase { TALKING, WAITS_FOR_GO, WENT_AHEAD };
 
 struct session {
-    const struct request *request;
+    struct request *request;
     struct reporter *reporter;
     struct courier_input *input;
     struct transport *transport;
     struct bootstrap_protocol protocol;
     enum phase phase;
     uint64_t until_ms; /* end of this phase; UINT64_MAX: the other side ends it */
-    bool tied;
+    bool tied, carries;
     struct buf to_send;
     size_t sent_bytes;
     int bundle_fd;
@@ -206,6 +209,46 @@ static void bootstrap_session_take_answer (struct session *session)
     session->until_ms = UINT64_MAX; /* the worker waits for GO within a bound of its own, and ends */
 }
 
+/* ---- a worker that cannot reach its coordinator ---- */
+
+/* The worker gets a launch line with the ports on its own host. `why`: why it needs them; "": it was asked for. */
+static int carry_link (struct session *session, const char *why, struct err *err)
+{
+    struct transport *transport = session->transport;
+    uint16_t at[CARRIER_ENDS];
+    if (transport->ops->carry (transport, &session->request->hub, session->until_ms, at, err) < 0 ||
+        request_set_way (session->request, "127.0.0.1", at, err) < 0)
+        return -1;
+    session->carries = true;
+    reporter_send_carries (session->reporter, why);
+    return 0;
+}
+
+static void describe_cut (const struct session *session, struct err *err)
+{
+    json_t *words = json_loads (session->protocol.line, JSON_REJECT_DUPLICATES, NULL);
+    const char *to = json_string_value (json_object_get (words, "unreachable")),
+               *why = json_string_value (json_object_get (words, "why"));
+    err_set (err, ERR_REFUSED, "cannot reach this machine at %.100s: %.100s", to ? to : "its address", why ? why : "");
+    json_decref (words);
+}
+
+static void take_cut_off (struct session *session)
+{
+    struct err cut, said, err;
+    bool may = session->transport->ops->carry && session->request->carry != CARRY_NEVER && !session->carries;
+    describe_cut (session, &cut);
+    reporter_send_step (session->reporter, STEP_LINK, "the worker to reach this machine");
+    err_set (&said, ERR_REFUSED, "%s; its ssh connection carries the link instead", cut.text);
+    if (may && carry_link (session, said.text, &err) == 0) {
+        buf_printf (&session->to_send, "%s\n", session->request->launch);
+        return;
+    }
+    if (may)
+        err_set (&said, ERR_REFUSED, "%s; and %s", cut.text, err.text);
+    bootstrap_session_refuse (session, STEP_LINK, may ? &said : &cut);
+}
+
 static void bootstrap_session_take_event (struct session *session, enum bootstrap_event event, const struct err *err)
 {
     switch (event) {
@@ -220,6 +263,7 @@ static void bootstrap_session_take_event (struct session *session, enum bootstra
         break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_send_step (session->reporter, STEP_START, "the worker's answer"); break;
     case BOOTSTRAP_PROTOCOL_ANSWER: bootstrap_session_take_answer (session); break;
+    case BOOTSTRAP_PROTOCOL_CUT_OFF: take_cut_off (session); break;
     case BOOTSTRAP_PROTOCOL_REFUSED: bootstrap_session_refuse (session, session->protocol.step, err); break;
     }
 }
@@ -299,8 +343,10 @@ static void bootstrap_session_take_end (struct session *session, const char *how
     enum step step = session->protocol.step;
     struct text tail = { session->tail, (uint32_t) session->tail_len };
     if (session->phase == WENT_AHEAD) {
-        reporter_send_ended (session->reporter, how);
-        bootstrap_session_finish (session, 0);
+        bool lost = session->carries && strcmp (how, TRANSPORT_LOST) == 0;
+        if (!lost) /* else another courier carries on */
+            reporter_send_ended (session->reporter, how);
+        bootstrap_session_finish (session, lost);
         return;
     }
     bool silent = session->protocol.state == AWAITS_HOST && session->transport->ops->explain;
@@ -326,12 +372,18 @@ static void bootstrap_session_look_for_end (struct session *session)
     buf_release (&how);
 }
 
+/* As long as its worker. */
+static bool stays (const struct session *session)
+{
+    return session->tied || session->carries;
+}
+
 /* Its output is closed: the worker is independent now, or it failed, and its status comes. */
 static void look_for_leave (struct session *session)
 {
     uint64_t soon_ms = clock_boot_ms () + STATUS_MS;
     bool silent = session->output_ended && session->errors_ended;
-    if (session->phase == WENT_AHEAD && !session->tied && !session->ended_ms && silent && soon_ms < session->until_ms)
+    if (session->phase == WENT_AHEAD && !stays (session) && !session->ended_ms && silent && soon_ms < session->until_ms)
         session->until_ms = soon_ms;
 }
 
@@ -341,7 +393,8 @@ static void look_at_clock (struct session *session)
     if (session->end.status >= 0 || session->until_ms == UINT64_MAX || clock_boot_ms () < session->until_ms)
         return;
     if (session->phase == WENT_AHEAD) {
-        reporter_send_left (session->reporter);
+        if (!stays (session))
+            reporter_send_left (session->reporter);
         bootstrap_session_finish (session, 0);
         return;
     }
@@ -354,7 +407,7 @@ static void look_at_clock (struct session *session)
 static void go_ahead (struct session *session)
 {
     session->phase = WENT_AHEAD;
-    session->until_ms = session->tied ? UINT64_MAX : clock_boot_ms () + LEAVE_MS;
+    session->until_ms = stays (session) ? UINT64_MAX : clock_boot_ms () + LEAVE_MS;
     buf_puts (&session->to_send, "GO\n");
 }
 
@@ -368,8 +421,12 @@ static void bootstrap_session_read_input (struct session *session)
     while (input_next_line (session->input, &line))
         if (session->phase == WAITS_FOR_GO && text_is (line, "GO"))
             go_ahead (session);
-    if (!session->input->ended || (session->phase == WENT_AHEAD && !session->tied))
+    if (!session->input->ended || (session->phase == WENT_AHEAD && !stays (session)))
         return;
+    if (session->phase == WENT_AHEAD && session->carries) {
+        session->until_ms = clock_boot_ms () + CARRY_LEAVE_MS;
+        return;
+    }
     session->end.leave_ms = session->phase == WENT_AHEAD ? TIED_LEAVE_MS : 0;
     bootstrap_session_finish (session, session->phase == WENT_AHEAD ? 0 : 1);
 }
@@ -391,6 +448,18 @@ static void bootstrap_session_wait_for_any (struct session *session, bool at_onc
         bootstrap_session_read_input (session);
 }
 
+/* Once the coordinator is gone it ends with the last connection. True: more may come. */
+static bool move_carried (struct session *session)
+{
+    bool idle = true;
+    bool moved = session->carries && session->transport->ops->move (session->transport, &idle);
+    if (session->carries && session->input->ended && idle && session->phase == WENT_AHEAD) {
+        session->end.leave_ms = session->tied ? TIED_LEAVE_MS : 0;
+        bootstrap_session_finish (session, 0);
+    }
+    return moved;
+}
+
 static void run (struct session *session)
 {
     while (session->end.status < 0) {
@@ -398,6 +467,7 @@ static void run (struct session *session)
         bool more = listen_to_errors (session);
         bootstrap_session_look_for_end (session);
         look_for_leave (session);
+        more = move_carried (session) || more;
         look_at_clock (session);
         /* Last, because reading an ssh connection buffers packets of all kinds, which poll does not report again. */
         more = listen (session) || more || (session->unread_bytes > 0 && session->sent_bytes == session->to_send.len);
@@ -406,7 +476,24 @@ static void run (struct session *session)
     }
 }
 
-void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
+/* The first thing that it sends, or nothing to a worker that runs. */
+static void session_begin (struct session *session)
+{
+    struct err err;
+    struct request *request = session->request;
+    bool carry_now = session->transport->ops->carry && (request->carry == CARRY_ALWAYS || request->needs_address);
+    if (request->again) {
+        session->phase = WENT_AHEAD;
+        session->carries = true;
+        session->until_ms = UINT64_MAX;
+        reporter_send_carries (session->reporter, "");
+    } else if (!carry_now || carry_link (session, "", &err) == 0)
+        bootstrap_protocol_begin (&session->protocol, request, bootstrap_machine, &session->to_send);
+    else
+        bootstrap_session_refuse (session, STEP_LINK, &err);
+}
+
+void bootstrap_session_run (struct request *request, struct reporter *reporter, struct courier_input *input,
                             struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end)
 {
     struct session session = { .request = request,
@@ -418,7 +505,7 @@ void bootstrap_session_run (const struct request *request, struct reporter *repo
                                .bundle_fd = -1,
                                .end.status = -1 };
     buf_init (&session.to_send, PIECE_BYTES + REQUEST_LAUNCH_MAX_BYTES + REQUEST_PATH_MAX_BYTES + 256);
-    bootstrap_protocol_begin (&session.protocol, request, bootstrap_machine, &session.to_send);
+    session_begin (&session);
     run (&session);
     if (session.bundle_fd >= 0)
         (void) close (session.bundle_fd); /* only read */

@@ -24,7 +24,8 @@ struct bootstrap_session_end {
     struct err why;
     uint64_t leave_ms; /* time for the program to end by itself */
 };
-void bootstrap_session_run (const struct request *request, struct reporter *reporter, struct courier_input *input,
+/* `request`: its launch line changes when the worker needs another way. */
+void bootstrap_session_run (struct request *request, struct reporter *reporter, struct courier_input *input,
                             struct transport *transport, uint64_t until_ms, struct bootstrap_session_end *end);
 
 /* command_pipe.c - passes bytes between the coordinator and the runner of one command on the host, unread. Returns when

@@ -137,7 +137,7 @@ static int courier_carry_out (struct request *request, struct reporter *reporter
     struct transport *transport = request->by == BY_SSH ? open_ssh (request, reporter, until_ms, near_end, &err)
                                                         : open_srun (request, reporter, near_end, &err);
     struct bootstrap_session_end end = { .status = 1, .refused = true };
-    if (transport && (!request->needs_address || request_set_local_address (request, near_end, &err) == 0)) {
+    if (transport && (!request->needs_address || !*near_end || request_set_way (request, near_end, NULL, &err) == 0)) {
         bootstrap_session_run (request, reporter, input, transport, until_ms, &end);
     } else {
         end.step = reporter->step;
@@ -176,6 +176,15 @@ static void show_in_ps (const struct request *request)
     process_title_set (title);
 }
 
+/* True: the coordinator ended meanwhile. */
+static bool courier_pauses (const struct request *request, uint64_t *began_ms)
+{
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLRDHUP };
+    bool ended = request->pause_ms && poll (&input, 1, (int) request->pause_ms) > 0;
+    *began_ms += request->pause_ms;
+    return ended;
+}
+
 static int carry (bool exec)
 {
     uint64_t began_ms = clock_boot_ms ();
@@ -189,6 +198,8 @@ static int carry (bool exec)
     signal (SIGPIPE, SIG_IGN); /* writes report closed pipes */
     if (courier_take_request (&request, &input, exec, &err) == 0) {
         show_in_ps (&request);
+        if (courier_pauses (&request, &began_ms))
+            return 1;
         status = courier_carry_out (&request, &reporter, &input, began_ms + request.deadline_ms);
     } else {
         reporter_send_refused (&reporter, err.text);

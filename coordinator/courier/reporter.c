@@ -65,6 +65,19 @@ void reporter_set_jump_host (struct reporter *reporter, const char *jump)
     pthread_mutex_unlock (&reporter->lock);
 }
 
+void reporter_send_carries (struct reporter *reporter, const char *why)
+{
+    struct buf safe;
+    buf_init (&safe, 8 * WHY_MAX_BYTES);
+    buf_escaped (&safe, text_of (why), 0);
+    pthread_mutex_lock (&reporter->lock);
+    if (!reporter->over)
+        reporter_say (reporter,
+                      json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "carries", buf_c (&safe)));
+    pthread_mutex_unlock (&reporter->lock);
+    buf_release (&safe);
+}
+
 void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
 {
     pthread_mutex_lock (&reporter->lock);
@@ -139,15 +152,11 @@ void reporter_send_ended (struct reporter *reporter, const char *how)
 
 /* ---- steps ---- */
 
-static const char *const names[STEPS] = { [STEP_RESOLVE] = "resolve",
-                                          [STEP_CONNECT] = "connect",
-                                          [STEP_HOST_KEY] = "host-key",
-                                          [STEP_AUTHENTICATION] = "authentication",
-                                          [STEP_SHELL] = "shell",
-                                          [STEP_UPLOAD] = "upload",
-                                          [STEP_LIBRARIES] = "libraries",
-                                          [STEP_START] = "start",
-                                          [STEP_JOIN] = "join" };
+static const char *const names[STEPS] = { [STEP_RESOLVE] = "resolve",     [STEP_CONNECT] = "connect",
+                                          [STEP_HOST_KEY] = "host-key",   [STEP_AUTHENTICATION] = "authentication",
+                                          [STEP_SHELL] = "shell",         [STEP_UPLOAD] = "upload",
+                                          [STEP_LIBRARIES] = "libraries", [STEP_START] = "start",
+                                          [STEP_LINK] = "link",           [STEP_JOIN] = "join" };
 
 const char *step_name (enum step step)
 {

@@ -22,6 +22,7 @@ enum step {
     STEP_UPLOAD,
     STEP_LIBRARIES,
     STEP_START,
+    STEP_LINK, /* only if the worker cannot reach the coordinator */
     STEP_JOIN,
     STEPS
 };
@@ -48,6 +49,8 @@ void reporter_send_refused (struct reporter *reporter, const char *why); /* in t
 void reporter_send_refused_in (struct reporter *reporter, enum step step, const char *why);
 /* The sentence of a missed deadline: what it waited for, and what was received last ("": nothing). */
 void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err);
+/* The worker's link passes through this courier now, which stays; `why`: what it cannot reach, "": it was asked for. */
+void reporter_send_carries (struct reporter *reporter, const char *why);
 void reporter_send_left (struct reporter *reporter);
 void reporter_send_ended (struct reporter *reporter, const char *how);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+enum { PAUSE_MAX_MS = 60 * 1000 };
 static const char name_letters[] = LETTERS "._-";
 static const char address_letters[] = LETTERS "._-:%"; /* of IPv6, with its zone */
 static const char alias_letters[] = LETTERS "._-+/:[]";
@@ -162,9 +163,9 @@ static int check_order (const struct request *request, const char *by, struct er
 
 static int request_take_order (struct request *request, struct err *err)
 {
-    const char *by = "";
-    int tied = 0;
-    json_int_t head = 0, bytes = 0, deadline = 0;
+    const char *by = "", *reach = "auto";
+    int tied = 0, again = 0;
+    json_int_t head = 0, bytes = 0, deadline = 0, pause = 0;
     json_t *ssh = NULL, *slurm = NULL;
     json_error_t why;
     if (json_integer_value (json_object_get (request->order, "sliceup-courier")) != REQUEST_PROTOCOL)
@@ -172,13 +173,20 @@ static int request_take_order (struct request *request, struct err *err)
                         "order: sliceup-courier: this courier has protocol version %d, and sliceup another: use both "
                         "programs of one build",
                         REQUEST_PROTOCOL);
-    if (json_unpack_ex (request->order, &why, 0, "{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s?o, s?o}", "by",
-                        &by, "host", &request->host, "nonce", &request->nonce, "deadline_ms", &deadline, "tied", &tied,
-                        "directory", &request->directory, "bundle", &request->bundle, "bundle_sha256",
-                        &request->bundle_sha256, "bundle_head_bytes", &head, "bundle_bytes", &bytes, "ssh", &ssh,
-                        "slurm", &slurm) != 0)
+    if (json_unpack_ex (
+            request->order, &why, 0, "{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s?o, s?o, s?s, s?s, s?b, s?I}",
+            "by", &by, "host", &request->host, "nonce", &request->nonce, "deadline_ms", &deadline, "tied", &tied,
+            "directory", &request->directory, "bundle", &request->bundle, "bundle_sha256", &request->bundle_sha256,
+            "bundle_head_bytes", &head, "bundle_bytes", &bytes, "ssh", &ssh, "slurm", &slurm, "reach", &reach, "hub",
+            &request->hub.address, "again", &again, "pause_ms", &pause) != 0)
         return err_set (err, ERR_PARSE, "order: %s", why.text);
     request->by = strcmp (by, "slurm") == 0 ? BY_SLURM : BY_SSH;
+    request->carry = strcmp (reach, "ssh") == 0      ? CARRY_ALWAYS
+                     : strcmp (reach, "direct") == 0 ? CARRY_NEVER
+                                                     : CARRY_IF_NEEDED;
+    request->hub.address = request->hub.address ? request->hub.address : "127.0.0.1";
+    request->pause_ms = pause > 0 && pause < PAUSE_MAX_MS ? (uint64_t) pause : 0;
+    request->again = again;
     request->tied = tied;
     request->deadline_ms = (uint64_t) deadline;
     request->bundle_head_bytes = (uint64_t) head;
@@ -198,10 +206,16 @@ static int take_launch (struct request *request, struct text line, const json_t 
         return err_set (err, ERR_PARSE, "launch line: expected protocol version %d and an address", REQUEST_PROTOCOL);
     request->needs_address = json_string_length (address) == 0;
     request->launch = text_copy (&request->arena, line).ptr;
-    if (request->needs_address && request->by == BY_SSH && *request->ssh.jump)
+    request->hub.ports[CARRIER_CONTROL] = (uint16_t) json_integer_value (json_object_get (launch, "control_port"));
+    request->hub.ports[CARRIER_BULK] = (uint16_t) json_integer_value (json_object_get (launch, "bulk_port"));
+    const char *directory = json_string_value (json_object_get (launch, "directory"));
+    if (request->again && !(directory && is_directory (directory)))
+        return err_set (err, ERR_PARSE, "launch line: directory: expected %s", a_path);
+    request->worker_directory = text_copy (&request->arena, text_of (directory ? directory : "")).ptr;
+    if (request->needs_address && request->by == BY_SSH && *request->ssh.jump && request->carry == CARRY_NEVER)
         return err_set (err, ERR_CONFIG,
                         "the hosts are behind a jump host, so the address of this machine is unknown: set "
-                        "coordinator.address to one that they can reach");
+                        "coordinator.address to one that they can reach, or coordinator.reach: auto");
     return 0;
 }
 
@@ -232,11 +246,15 @@ int request_parse (struct request *request, struct text courier_line, struct tex
     return 0;
 }
 
-int request_set_local_address (struct request *request, const char *address, struct err *err)
+int request_set_way (struct request *request, const char *address, const uint16_t ports[CARRIER_ENDS], struct err *err)
 {
     json_t *launch = json_loads (request->launch, JSON_REJECT_DUPLICATES, NULL);
     char *words = NULL;
     int rc = -1;
+    if (launch && ports) {
+        json_object_set_new (launch, "control_port", json_integer (ports[CARRIER_CONTROL]));
+        json_object_set_new (launch, "bulk_port", json_integer (ports[CARRIER_BULK]));
+    }
     if (launch && json_object_set_new (launch, "address", json_string (address)) == 0)
         words = json_dumps (launch, JSON_COMPACT);
     if (!words || strlen (words) >= REQUEST_LAUNCH_MAX_BYTES) {

@@ -26,6 +26,14 @@ enum {
 
 enum request_by { BY_SSH, BY_SLURM };
 
+/* The coordinator's own ports, for a link that is carried through ssh. */
+enum { CARRIER_CONTROL, CARRIER_BULK, CARRIER_ENDS };
+struct carrier_ends {
+    const char *address; /* on this machine, as a number */
+    uint16_t ports[CARRIER_ENDS];
+};
+enum request_carry { CARRY_IF_NEEDED, CARRY_NEVER, CARRY_ALWAYS }; /* carried if nothing else works; never; always */
+
 struct request_ssh {
     const char *address, *user; /* user "": whoever runs the courier */
     const char *jump;           /* as given, for people; "": direct */
@@ -49,17 +57,23 @@ struct request {
     const char *host, *nonce, *directory, *bundle, *bundle_sha256;
     uint64_t bundle_head_bytes, bundle_bytes, deadline_ms;
     bool tied;
+    bool again;        /* the worker runs already: only carry its link anew */
+    uint64_t pause_ms; /* before it begins */
+    enum request_carry carry;
+    struct carrier_ends hub;
     struct request_ssh ssh;
     struct request_slurm slurm;
-    const char *launch; /* the launch line, without newline; NULL: run one command, no worker joins */
-    bool needs_address; /* its address is empty: call request_set_local_address before use */
-    json_t *order;      /* this and the arena hold all of it */
+    const char *launch;           /* the launch line, without newline; NULL: run one command, no worker joins */
+    const char *worker_directory; /* in the launch line */
+    bool needs_address;           /* its address is empty: call request_set_way before use */
+    json_t *order;                /* this and the arena hold all of it */
     struct arena arena;
 };
 
 /* A launch line with a NULL ptr: the request is for one command. */
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err);
-int request_set_local_address (struct request *request, const char *address, struct err *err);
+/* Changes the way to the coordinator in the launch line. `ports` NULL: they stay. */
+int request_set_way (struct request *request, const char *address, const uint16_t ports[CARRIER_ENDS], struct err *err);
 void request_release (struct request *request);
 
 #endif

@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 enum { DIAL_ADDRESS_BYTES = 64 }; /* the near end of a connection, as a number */
-enum { TRANSPORT_FDS_MAX = 3 };
+enum { CARRIED_MAX = 8 };         /* connections at once: a worker has two, and some that end */
+enum { TRANSPORT_FDS_MAX = 1 + CARRIED_MAX };
+#define TRANSPORT_LOST "the connection was lost" /* how it ended, when the program may still run */
 enum transport_stream { TRANSPORT_OUTPUT, TRANSPORT_ERROR };
 
 struct transport;
@@ -28,6 +30,11 @@ struct transport_ops {
     bool (*ended) (struct transport *transport, struct buf *how);
     /* Explains an end before the bootstrap answered, from TRANSPORT_ERROR; false: nothing to add. Or NULL. */
     bool (*explain) (struct text received, enum step *step, struct err *err);
+    /* Begins to carry the worker's link, and fills in the ports on the host. NULL: this transport cannot. */
+    int (*carry) (struct transport *transport, const struct carrier_ends *to, uint64_t until_ms,
+                  uint16_t at[CARRIER_ENDS], struct err *err);
+    /* Moves what is carried. True: more may come. `idle`: no connection is carried. NULL: never carries. */
+    bool (*move) (struct transport *transport, bool *idle);
     /* Ends the program's input, and frees the transport. The program has `leave_ms` to end by itself. */
     void (*close) (struct transport *transport, uint64_t leave_ms);
 };
@@ -43,7 +50,8 @@ void transport_mask_job_ids (struct text line, struct buf *out);
 /* ---- transport_ssh.c: the bootstrap on a host over ssh, straight or through a jump host (docs/spec/launch.md) ---- */
 
 /* Waits until the command runs on the host; the watchdog bounds that. `near_end`: this machine's address in the
- * connection; "" through a jump host. NULL on error. */
+ * connection; "" through a jump host. For a request that only carries again, no command is run, and the worker is told
+ * its new ports. NULL on error. */
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                       char near_end[DIAL_ADDRESS_BYTES], struct err *err);
 

@@ -1,15 +1,17 @@
 #include <string.h>
 
 #include "coordinator/courier/bootstrap_protocol.h"
+#include "coordinator/courier/carrier.h"
 #include "coordinator/courier/ssh_login.h"
 #include "coordinator/courier/transport.h"
 
 struct transport_ssh {
     struct transport transport;
     ssh_session session;
-    ssh_channel channel;
-    struct jump *jump; /* NULL: straight */
-    bool lost;         /* the connection is of no use any more */
+    ssh_channel channel;     /* NULL: it only carries */
+    struct jump *jump;       /* NULL: straight */
+    struct carrier *carrier; /* NULL: nothing is carried */
+    bool lost;               /* the connection is of no use any more */
 };
 
 /* ---- the running program ---- */
@@ -18,18 +20,20 @@ static size_t transport_ssh_watch (struct transport *transport, bool to_send, st
 {
     const struct transport_ssh *ssh = (const struct transport_ssh *) transport;
     /* `receive` may have buffered the packet that opens a full window, and poll does not report it again. */
-    bool may_send = to_send && !ssh->lost && ssh_channel_window_size (ssh->channel) > 0;
+    bool may_send = to_send && !ssh->lost && ssh->channel && ssh_channel_window_size (ssh->channel) > 0;
     short events = POLLIN | (may_send || (ssh_get_poll_flags (ssh->session) & SSH_WRITE_PENDING) ? POLLOUT : 0);
+    size_t carried = ssh->carrier && !ssh->lost ? carrier_watch (ssh->carrier, entries + 1, &events) : 0;
     entries[0] = (struct pollfd){ .fd = ssh->lost ? -1 : ssh_get_fd (ssh->session), .events = events };
-    return 1;
+    return 1 + carried;
 }
 
 static ssize_t transport_ssh_receive (struct transport *transport, enum transport_stream stream, void *bytes,
                                       size_t max)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
-    int n = ssh->lost ? -1
-                      : ssh_channel_read_nonblocking (ssh->channel, bytes, (uint32_t) max, stream == TRANSPORT_ERROR);
+    if (ssh->lost || !ssh->channel)
+        return -1;
+    int n = ssh_channel_read_nonblocking (ssh->channel, bytes, (uint32_t) max, stream == TRANSPORT_ERROR);
     if (n == SSH_ERROR)
         ssh->lost = true;
     return n >= 0 ? n : -1;
@@ -47,22 +51,39 @@ static ssize_t transport_ssh_say (struct transport *transport, const void *bytes
 static bool ended (struct transport *transport, struct buf *how)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
-    int status = ssh->lost ? -1 : ssh_channel_get_exit_status (ssh->channel);
+    int status = ssh->lost || !ssh->channel ? -1 : ssh_channel_get_exit_status (ssh->channel);
     if (status >= 0)
         buf_printf (how, "exit status %d", status);
-    else if (!ssh->lost && ssh_is_connected (ssh->session) && !ssh_channel_is_closed (ssh->channel))
+    else if (!ssh->lost && ssh_is_connected (ssh->session) && !(ssh->channel && ssh_channel_is_closed (ssh->channel)))
         return false;
     else if (!ssh->lost && ssh_is_connected (ssh->session))
         buf_puts (how, "a signal");
     else
-        buf_puts (how, "the connection was lost");
+        buf_puts (how, TRANSPORT_LOST);
     return true;
+}
+
+static int transport_ssh_carry (struct transport *transport, const struct carrier_ends *to, uint64_t until_ms,
+                                uint16_t at[CARRIER_ENDS], struct err *err)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    ssh->carrier = carrier_open (ssh->session, to, until_ms, at, err);
+    return ssh->carrier ? 0 : -1;
+}
+
+static bool transport_ssh_move (struct transport *transport, bool *idle)
+{
+    struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    bool moved = ssh->carrier && !ssh->lost && carrier_move (ssh->carrier);
+    *idle = !ssh->carrier || ssh->lost || carrier_is_idle (ssh->carrier);
+    return moved;
 }
 
 static void close_transport (struct transport *transport, uint64_t leave_ms)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
     (void) leave_ms; /* sshd closes the program's input when the connection ends */
+    carrier_close (ssh->carrier);
     if (ssh->channel)
         ssh_channel_free (ssh->channel);
     if (ssh->session)
@@ -76,6 +97,8 @@ static const struct transport_ops ops = { .watch = transport_ssh_watch,
                                           .receive = transport_ssh_receive,
                                           .say = transport_ssh_say,
                                           .ended = ended,
+                                          .carry = transport_ssh_carry,
+                                          .move = transport_ssh_move,
                                           .close = close_transport };
 
 /* ---- getting there ---- */
@@ -108,6 +131,17 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
     return 0;
 }
 
+/* For a worker that runs: no command, but new ports. */
+static int carry_again (struct transport_ssh *ssh, const struct request *request, uint64_t until_ms, struct err *err)
+{
+    uint16_t at[CARRIER_ENDS];
+    if (transport_ssh_carry (&ssh->transport, &request->hub, until_ms, at, err) < 0 ||
+        carrier_tell_way (ssh->session, request->worker_directory, at, err) < 0)
+        return -1;
+    ssh_set_blocking (ssh->session, 0);
+    return 0;
+}
+
 static int reach (struct transport_ssh *ssh, const struct ssh_login *login, char near_end[DIAL_ADDRESS_BYTES],
                   struct err *err)
 {
@@ -120,7 +154,7 @@ static int reach (struct transport_ssh *ssh, const struct ssh_login *login, char
         return -1;
     if (!*login->ssh->jump && dial_local_address (ssh_get_fd (ssh->session), near_end, err) != 0)
         return -1;
-    return run_bootstrap (ssh, login->reporter, err);
+    return 0;
 }
 
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
@@ -135,7 +169,8 @@ struct transport *transport_ssh_open (const struct request *request, struct repo
                                .reporter = reporter,
                                .until_ms = until_ms };
     ssh->transport.ops = &ops;
-    if (reach (ssh, &login, near_end, err) == 0)
+    if (reach (ssh, &login, near_end, err) == 0 &&
+        (request->again ? carry_again (ssh, request, until_ms, err) : run_bootstrap (ssh, reporter, err)) == 0)
         return &ssh->transport;
     close_transport (&ssh->transport, 0);
     return NULL;

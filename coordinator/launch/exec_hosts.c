@@ -269,10 +269,11 @@ static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, stru
 {
     const struct plan *plan = hosts->options.plan;
     struct buf order;
+    struct courier_request request = { .launcher = plan->launcher,
+                                       .start = &plan->start,
+                                       .host = plan_host (hosts, child->host) };
     buf_init (&order, COURIER_LINE_MAX_BYTES);
-    int rc = is_remote (hosts) ? launch_put_order (plan->launcher, &plan->start, plan_host (hosts, child->host),
-                                                   &hosts->bundle, &order, err)
-                               : 0;
+    int rc = is_remote (hosts) ? launch_put_order (&request, &hosts->bundle, &order, err) : 0;
     if (rc == 0)
         rc = exec_hosts_start_process (hosts, child, err);
     if (rc == 0 && order.len)

@@ -28,6 +28,7 @@ struct launch_options {
     const char *courier_path, *bundle_path; /* SSH, SLURM */
     const char *run_id_hex;
     const char *hub_address; /* empty: the courier finds it */
+    const char *hub_local;   /* where this machine reaches it */
     uint16_t control_port, bulk_port;
     const char *hub_public_key;
     launch_keyed_fn *keyed;
@@ -47,6 +48,9 @@ void launch_note_admitted (struct launch *launch, uint32_t rank);
 /* Takes over a worker of an earlier coordinator. A pidfd reports the end of a local one; a remote one only falls
  * silent. */
 int launch_adopt (struct launch *launch, uint32_t rank, int64_t pid, uint64_t pid_start, struct err *err);
+/* A worker of an earlier coordinator whose link a courier carried: another one does. `directory` as for launch_start.
+ * Does nothing for others. A courier that ends while the run goes on is replaced in the same way. */
+void launch_carry_again (struct launch *launch, uint32_t rank, const char *directory);
 /* Starts no queued worker any more: the run is over. */
 void launch_begin_no_more (struct launch *launch);
 /* Sends SIGKILL to a worker that did not end when told; only to processes that this launch started or adopted. */

@@ -1,5 +1,6 @@
 /* launch_begin.c - input and process of a worker or its courier. */
 #include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -10,6 +11,8 @@
 #include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
+#include "common/io/safe_path.h"
 #include "common/model/launch_variables.h"
 #include "coordinator/launch/launch_private.h"
 #include "coordinator/launch/launch_protocol.h"
@@ -55,17 +58,29 @@ static int worker_words (const struct launch *launch, uint32_t rank, struct text
         .directory = directory,
         .tied = launch_is_remote (launch) &&
                 (launch->options.start->tied || launch->options.launcher == LAUNCHER_SLURM),
+        .try_ms = launch_is_remote (launch) ? LINK_TRY_MS : 0,
     };
     if (directory[0] != '/')
         return err_set (err, ERR_STATE, "the directory of a worker must be an absolute path, not %s", directory);
     return launch_protocol_put_join (words, &join, err);
 }
 
+static uint32_t again_pause_ms (uint32_t tries_n)
+{
+    return tries_n * AGAIN_PAUSE_MS < AGAIN_PAUSE_MAX_MS ? tries_n * AGAIN_PAUSE_MS : AGAIN_PAUSE_MAX_MS;
+}
+
 /* On its own host, a worker's folder is named after run and host. */
 static int words_for (struct launch *launch, uint32_t rank, const struct plan_host *host, const char *directory,
-                      struct buf *words, struct err *err)
+                      const struct start *again, struct buf *words, struct err *err)
 {
     char there[PATH_MAX_BYTES + 1];
+    struct courier_request request = { .launcher = launch->options.launcher,
+                                       .host = host,
+                                       .start = launch->options.start,
+                                       .hub_address = launch->hub_local,
+                                       .again = again != NULL,
+                                       .pause_ms = again ? again_pause_ms (again->tries_n) : 0 };
     if (!launch_is_remote (launch))
         return worker_words (launch, rank, host->name, directory, words, err);
     int len = snprintf (there, sizeof there, "%.*s/runs/%s/%.*s", TEXT_ARG (launch->options.start->directory),
@@ -73,7 +88,7 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
     if (len >= (int) sizeof there)
         return err_set (err, ERR_LIMIT, "start.directory %.*s is too long, expected at most %zu bytes",
                         TEXT_ARG (launch->options.start->directory), sizeof there - 128);
-    if (launch_put_order (launch->options.launcher, launch->options.start, host, &launch->bundle, words, err) != 0)
+    if (launch_put_order (&request, &launch->bundle, words, err) != 0)
         return -1;
     return worker_words (launch, rank, host->name, there, words, err);
 }
@@ -85,7 +100,7 @@ static int launch_begin_begin (struct start *start, const char *directory, struc
         return -1;
     start->parser = mem_alloc (sizeof *start->parser);
     start->parser->courier = launch_is_remote (launch);
-    start->deadline_ms = clock_boot_ms () + launch->timeout_ms;
+    start->deadline_ms = clock_boot_ms () + launch->timeout_ms + (start->again ? again_pause_ms (start->tries_n) : 0);
     start_set_state (start, START_AWAITED);
     if (start->deadline_ms < launch->timer_ms)
         launch_timer_set (launch, start->deadline_ms);
@@ -143,20 +158,61 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
     if (launch->by_rank[rank])
         return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was already started, or waits to be", rank);
     buf_init (&words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
-    if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, &words, err) != 0) {
+    if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, NULL, &words, err) != 0) {
         buf_release (&words);
         return -1;
     }
     struct start *start = start_create (launch, rank, START_QUEUED);
     start->words = words;
-    if (launch->awaited_n >= launch->awaited_max) {
-        start->directory = mem_text (directory);
+    start->directory = mem_text (directory);
+    if (launch->awaited_n >= launch->awaited_max)
         return 0;
-    }
     if (launch_begin_begin (start, directory, err) == 0)
         return 0;
     start_destroy (start);
     return -1;
+}
+
+/* ---- links that couriers carry ---- */
+
+#define CARRIED_FILE "%s/carried" /* empty: for a coordinator that resumes the run */
+
+void start_note_carries (struct start *start)
+{
+    struct arena arena = { 0 };
+    struct err err;
+    int fd = plain_file_open (text_format (&arena, CARRIED_FILE, start->directory).ptr, O_WRONLY | O_CREAT, &err);
+    fd_close (fd); /* without the file a resumed run waits for the worker in vain, and says so */
+    arena_release (&arena);
+    start->carries = true;
+    start->tries_n = 0;
+}
+
+bool launch_queue_again (struct launch *launch, uint32_t rank, const char *directory, uint32_t tries_n)
+{
+    struct err err;
+    if (!launch->awaited_max || tries_n > AGAIN_MAX || launch->by_rank[rank])
+        return false;
+    struct start *start = start_create (launch, rank, START_QUEUED);
+    start->directory = mem_text (directory);
+    start->again = true;
+    start->tries_n = tries_n;
+    buf_init (&start->words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
+    if (launch_timer_create (launch, &err) == 0 && words_for (launch, rank, &launch->options.plan->hosts.items[rank],
+                                                              directory, start, &start->words, &err) == 0) {
+        launch_begin_queued (launch);
+        return true;
+    }
+    start_destroy (start);
+    return false;
+}
+
+void launch_carry_again (struct launch *launch, uint32_t rank, const char *directory)
+{
+    struct arena arena = { 0 };
+    if (access (text_format (&arena, CARRIED_FILE, directory).ptr, F_OK) == 0)
+        (void) launch_queue_again (launch, rank, directory, 0);
+    arena_release (&arena);
 }
 
 /* ---- the order that a courier gets, and the bundle that it is to bring ---- */
@@ -197,21 +253,17 @@ static int read_bundle (struct launch_bundle *bundle, struct err *err)
     return read_head (bundle, err);
 }
 
-int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
-                      struct launch_bundle *bundle, struct buf *out, struct err *err)
+int launch_put_order (struct courier_request *request, struct launch_bundle *bundle, struct buf *out, struct err *err)
 {
     char nonce[NONCE_DIGITS + 1];
     if (read_bundle (bundle, err) != 0 || random_hex (nonce, NONCE_DIGITS, "a nonce", err) != 0)
         return -1;
-    struct courier_request request = { .launcher = launcher,
-                                       .host = host,
-                                       .start = start,
-                                       .nonce = nonce,
-                                       .bundle = bundle->path,
-                                       .bundle_sha256 = bundle->sha256,
-                                       .bundle_bytes = bundle->bytes,
-                                       .bundle_head_bytes = bundle->head_bytes };
-    return launch_protocol_put_courier (out, &request, err);
+    request->nonce = nonce;
+    request->bundle = bundle->path;
+    request->bundle_sha256 = bundle->sha256;
+    request->bundle_bytes = bundle->bytes;
+    request->bundle_head_bytes = bundle->head_bytes;
+    return launch_protocol_put_courier (out, request, err);
 }
 
 /* ---- one start: made, told something, changed, and taken apart ---- */
@@ -289,6 +341,7 @@ struct launch *launch_open (struct loop *loop, const struct launch_options *opti
     launch->bundle.path = mem_text (local ? "" : options->bundle_path);
     launch->run_id_hex = mem_text (options->run_id_hex);
     launch->hub_address = mem_text (options->hub_address);
+    launch->hub_local = mem_text (options->hub_local ? options->hub_local : "");
     launch->hub_public_key = mem_text (options->hub_public_key);
     launch->awaited_max = local ? HOSTS_MAX : options->start->at_once;
     launch->timeout_ms = local ? LAUNCH_TIMEOUT_MS : options->start->deadline_ms + COURIER_GRACE_MS;
@@ -306,6 +359,7 @@ void launch_close (struct launch *launch)
     launch_drop_fd (launch->loop, &launch->timer_fd);
     mem_free (launch->hub_public_key);
     mem_free (launch->hub_address);
+    mem_free (launch->hub_local);
     mem_free (launch->run_id_hex);
     mem_free (launch->bundle.path);
     mem_free (launch->program);

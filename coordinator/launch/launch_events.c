@@ -18,6 +18,8 @@ static void launch_events_give_up (struct start *start, const struct buf *why)
     start_drop_output (start);
     start_set_state (start, START_GIVEN_UP);
     start_free_rank (start);
+    if (start->again && launch_queue_again (start->launch, start->rank, start->directory, start->tries_n + 1))
+        return;
     launch_report_exit (start->launch, start->rank, why);
 }
 
@@ -97,6 +99,17 @@ static void take_remark (const struct start *start, const struct launch_report *
     buf_release (&sentence);
 }
 
+static void take_carries (struct start *start, const struct launch_report *reply)
+{
+    start_note_carries (start);
+    if (*reply->why)
+        take_remark (start, reply);
+    if (start->again && start->state == START_AWAITED) {
+        start_set_state (start, START_ADMITTED);
+        launch_begin_queued (start->launch);
+    }
+}
+
 static void launch_events_take_word (struct start *start, const struct launch_report *reply)
 {
     bool before_go = start->state == START_AWAITED || start->state == START_KEYED;
@@ -107,6 +120,7 @@ static void launch_events_take_word (struct start *start, const struct launch_re
         break;
     case WORD_STEP: launch_events_take_step (start, reply); break;
     case WORD_FOUND: take_remark (start, reply); break;
+    case WORD_CARRIES: take_carries (start, reply); break;
     case WORD_REFUSED:
         if (before_go)
             take_refusal (start, reply);
@@ -172,6 +186,14 @@ static void launch_events_say_end (const struct start *start, const struct buf *
         worker_log_append_last_line (&start->log, why);
 }
 
+/* The worker of a courier that is gone stands, but is cut off. */
+static bool launch_events_is_cut_off (const struct start *start)
+{
+    const struct start_plan *plan = start->launch->options.start;
+    bool stands = start->state == START_ADMITTED && plan && !plan->tied;
+    return (start->carries && stands) || (start->again && start->state == START_AWAITED);
+}
+
 /* A courier's failure after GO ends only a tied worker; another one falls silent if it dies. */
 static bool launch_events_is_told (const struct start *start)
 {
@@ -192,10 +214,15 @@ static void launch_events_on_ended (void *owner, int fd, uint32_t events)
     buf_init (&how, LAUNCH_WHY_MAX_BYTES);
     buf_init (&why, LAUNCH_WHY_MAX_BYTES);
     if (launch_process_reap (start->process.pidfd, &how, &clean)) {
-        bool told = launch_events_is_told (start);
+        bool told = launch_events_is_told (start), cut_off = launch_events_is_cut_off (start);
+        char *directory = mem_text (cut_off ? start->directory : "");
+        uint32_t tries_n = start->tries_n + 1;
         launch_events_say_end (start, &how, clean, &why);
         start_destroy (start);
-        if (!told)
+        if (cut_off)
+            (void) launch_queue_again (launch, rank, directory, tries_n); /* in vain: it falls silent */
+        mem_free (directory);
+        if (!told && !cut_off)
             launch_report_exit (launch, rank, &why);
     }
     buf_release (&why);

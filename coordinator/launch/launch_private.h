@@ -17,6 +17,10 @@
 
 /* A courier gets this grace, since it keeps the deadline itself and names the step that took too long. */
 enum { LAUNCH_TIMEOUT_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
+/* A worker tries the coordinator's address for so long. */
+enum { LINK_TRY_MS = 3000 };
+/* Couriers that are to carry a link again: pauses between them, and how many in a row. */
+enum { AGAIN_PAUSE_MS = 1000, AGAIN_PAUSE_MAX_MS = 10 * 1000, AGAIN_MAX = 30 };
 
 enum start_state {
     START_QUEUED = 1,
@@ -34,7 +38,10 @@ struct start {
     enum start_state state;
     uint32_t rank;
     struct buf words;              /* QUEUED: its input */
-    char *directory;               /* QUEUED: where its log will be */
+    char *directory;               /* where its log is */
+    bool carries;                  /* its link passes through its courier */
+    bool again;                    /* the courier of a worker that runs, which it carries only */
+    uint32_t tries_n;              /* couriers in a row that did not carry */
     struct launch_process process; /* descriptors are -1 when closed */
     uint64_t deadline_ms;          /* AWAITED */
     struct launch_parser *parser;  /* while its output is read */
@@ -44,7 +51,7 @@ struct start {
 struct launch {
     struct loop *loop;
     struct launch_options options; /* but for its texts, which end with the call: */
-    char *program, *run_id_hex, *hub_address, *hub_public_key;
+    char *program, *run_id_hex, *hub_address, *hub_local, *hub_public_key;
     struct launch_bundle bundle;
     uint32_t awaited_n, awaited_max; /* starts that are AWAITED */
     bool beginning;
@@ -72,6 +79,9 @@ int start_watch (struct start *start, struct err *err);
 int launch_timer_create (struct launch *launch, struct err *err);
 void launch_timer_set (struct launch *launch, uint64_t at_ms);
 /* launch_begin.c */
+void start_note_carries (struct start *start);
+/* Its courier ended, and its worker most likely runs: queues another one. False: there is no sense in that. */
+bool launch_queue_again (struct launch *launch, uint32_t rank, const char *directory, uint32_t tries_n);
 void launch_begin_queued (struct launch *launch);
 /* Call it last for a start: the callback may start the next one. */
 void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf *why);

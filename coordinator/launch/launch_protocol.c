@@ -40,6 +40,8 @@ int launch_protocol_put_join (struct buf *out, const struct launch_line_fields *
                               "directory", join->directory);
     if (line && join->slice.len)
         json_object_set_new (line, "slice", json_text (join->slice));
+    if (line && join->try_ms)
+        json_object_set_new (line, "try_ms", json_integer (join->try_ms));
     if (line && join->tied)
         json_object_set_new (line, "tied", json_true ());
     return launch_protocol_tell (out, line, LAUNCH_LINE_MAX_BYTES, "use a shorter start.directory", err);
@@ -84,6 +86,11 @@ int launch_protocol_put_courier (struct buf *out, const struct courier_request *
     if (line)
         json_object_set_new (line, ssh ? "ssh" : "slurm",
                              ssh ? json_ssh (request) : json_slurm (&request->start->slurm));
+    if (line && request->hub_address)
+        json_object_update_new (line, json_pack ("{s:s, s:s, s:b, s:I}", "reach",
+                                                 enum_name_of (&link_way_names, request->start->reach), "hub",
+                                                 request->hub_address, "again", (int) request->again, "pause_ms",
+                                                 (json_int_t) request->pause_ms));
     return launch_protocol_tell (out, line, COURIER_LINE_MAX_BYTES, "name fewer ssh.identities or slurm.options", err);
 }
 
@@ -126,14 +133,15 @@ static int answer_of (json_t *words, struct launch_report *reply, struct err *er
 
 static int courier_reply (json_t *words, struct launch_report *reply, struct err *err)
 {
-    const char *step = NULL, *refused = NULL, *why = NULL, *ended = NULL, *found = NULL;
+    const char *step = NULL, *refused = NULL, *why = NULL, *ended = NULL, *found = NULL, *carries = NULL;
     int left = 0;
     if (json_integer_value (json_object_get (words, "sliceup-courier")) != LAUNCH_PROTOCOL)
         return err_set (err, ERR_PARSE,
                         "the protocol version of its courier is not %d: use sliceup and sliceup-courier of one build",
                         LAUNCH_PROTOCOL);
-    (void) json_unpack (words, "{s?s, s?s, s?s, s?s, s?s, s?b}", "step", &step, "refused", &refused, "why", &why,
-                        "ended", &ended, "found", &found, "left", &left); /* what has another type is not there */
+    (void) json_unpack (words, "{s?s, s?s, s?s, s?s, s?s, s?s, s?b}", "step", &step, "refused", &refused, "why", &why,
+                        "ended", &ended, "found", &found, "carries", &carries, "left",
+                        &left); /* what has another type is not there */
     if (left)
         reply->word = WORD_LEFT;
     else if (refused && why)
@@ -142,12 +150,19 @@ static int courier_reply (json_t *words, struct launch_report *reply, struct err
         reply->word = WORD_ENDED;
     else if (found)
         reply->word = WORD_FOUND;
+    else if (carries)
+        reply->word = WORD_CARRIES;
     else if (step)
         reply->word = WORD_STEP;
     else
         return err_set (err, ERR_PARSE, "the worker's courier sent an unknown message");
     snprintf (reply->step, sizeof reply->step, "%s", refused ? refused : step ? step : "");
-    snprintf (reply->why, sizeof reply->why, "%s", refused ? why : ended ? ended : found ? found : "");
+    snprintf (reply->why, sizeof reply->why, "%s",
+              refused   ? why
+              : ended   ? ended
+              : found   ? found
+              : carries ? carries
+                        : "");
     return 1;
 }
 

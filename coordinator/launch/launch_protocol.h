@@ -30,6 +30,7 @@ struct launch_line_fields { /* the launch line, for the worker */
     uint16_t control_port, bulk_port;
     const char *hub_public_key, *directory;
     bool tied;
+    uint32_t try_ms; /* how long it tries to reach the address before it answers; 0: it does not */
 };
 struct courier_request {    /* the line before it, for a courier */
     enum launcher launcher; /* SSH or SLURM */
@@ -37,15 +38,28 @@ struct courier_request {    /* the line before it, for a courier */
     const struct start_plan *start;
     const char *nonce, *bundle, *bundle_sha256;
     uint64_t bundle_head_bytes, bundle_bytes;
+    const char *hub_address; /* for a link that is carried: the coordinator on this machine; NULL: no link */
+    bool again;              /* the worker runs: carry its link anew, after `pause_ms` */
+    uint32_t pause_ms;
 };
 
-enum launch_word { WORD_NONE = 0, WORD_ANSWER, WORD_STEP, WORD_REFUSED, WORD_LEFT, WORD_ENDED, WORD_FOUND, WORD_EXEC };
+enum launch_word {
+    WORD_NONE = 0,
+    WORD_ANSWER,
+    WORD_STEP,
+    WORD_REFUSED,
+    WORD_LEFT,
+    WORD_ENDED,
+    WORD_FOUND,
+    WORD_EXEC,
+    WORD_CARRIES
+};
 struct launch_report {
     enum launch_word word;
     char public_key[LAUNCH_KEY_BYTES]; /* ANSWER: the worker's */
     int64_t pid, pid_start;
     char step[LAUNCH_STEP_BYTES]; /* STEP, REFUSED */
-    char why[LAUNCH_WHY_BYTES];   /* REFUSED, ENDED, FOUND; cut when longer */
+    char why[LAUNCH_WHY_BYTES];   /* REFUSED, ENDED, FOUND, CARRIES; cut when longer */
 };
 /* Output is fed as it comes, in pieces of any size. {0} is a fresh one. */
 struct launch_parser {
@@ -65,8 +79,7 @@ struct launch_bundle {
     char sha256[DIGEST_HEX_BYTES]; /* of its head; empty: not read yet */
     uint64_t head_bytes, bytes;
 };
-int launch_put_order (enum launcher launcher, const struct start_plan *start, const struct plan_host *host,
-                      struct launch_bundle *bundle, struct buf *out, struct err *err);
+int launch_put_order (struct courier_request *request, struct launch_bundle *bundle, struct buf *out, struct err *err);
 /* 1: `reply` is read, and `output` is the rest. 0: all of `output` was taken. -1: a broken word, or too much output;
  * `err` is a sentence on "it". */
 int launch_protocol_receive (struct launch_parser *parser, struct text *output, struct launch_report *reply,

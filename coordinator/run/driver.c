@@ -1,12 +1,15 @@
 #include "coordinator/run/driver_private.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/monitor/key_file.h"
 
 enum { SETTLE_LOOK_MS = 100 };
@@ -106,6 +109,7 @@ static void open_launch (struct driver *driver, const struct run_addresses *at)
                                       .bundle_path = driver->options.bundle_path,
                                       .run_id_hex = driver->dir.id,
                                       .hub_address = reach,
+                                      .hub_local = run_addresses_local (at),
                                       .control_port = at->control_port,
                                       .bulk_port = at->bulk_port,
                                       .hub_public_key = at->public_key,
@@ -161,11 +165,21 @@ static void driver_begin (struct driver *driver)
     driver_release_held (driver);
 }
 
+/* Of both families, where this machine has both. */
+static const char *all_addresses (void)
+{
+    struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+    int fd = socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool both = fd >= 0 && bind (fd, (struct sockaddr *) &any, sizeof any) == 0;
+    fd_close (fd);
+    return both ? "::" : "0.0.0.0";
+}
+
 static void choose_binding (const struct plan *plan, const struct driver_options *options, struct run_addresses *at)
 {
     bool everywhere = plan->launcher == LAUNCHER_SSH || plan->launcher == LAUNCHER_SLURM ||
                       driver_joins_by_ticket (plan);
-    const char *usual = options->address ? options->address : everywhere ? "0.0.0.0" : "127.0.0.1";
+    const char *usual = options->address ? options->address : everywhere ? all_addresses () : "127.0.0.1";
     struct text listen = plan->start.listen.len ? plan->start.listen : text_of (usual);
     snprintf (at->address, sizeof (at->address), "%.*s", TEXT_ARG (listen));
     run_addresses_set_reach (at, plan->start.address);
@@ -255,12 +269,14 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
 static void adopt_workers (struct driver *driver)
 {
     uint64_t pid, pid_start;
+    char directory[RUN_PATH_BYTES];
     for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++) {
         struct err err = { 0 };
         if (!coord_worker_process (driver->coord, i, &pid, &pid_start))
             continue;
         if (launch_adopt (driver->launch, i, (int64_t) pid, pid_start, &err) == 0) {
             driver->alive[i] = true;
+            launch_carry_again (driver->launch, i, driver_host_directory (driver, i, directory));
             continue;
         }
         struct core_input in = { .kind = IN_WORKER_EXITED,

@@ -143,6 +143,13 @@ static void expect_ticket (struct driver *driver, uint32_t host)
         driver_worker_keyed (driver, host, text_of (driver->tickets.hosts[host]));
 }
 
+const char *driver_host_directory (const struct driver *driver, uint32_t host, char directory[RUN_PATH_BYTES])
+{
+    char name[HOST_NAME_MAX_BYTES + 8];
+    snprintf (name, sizeof (name), "hosts/%.*s", TEXT_ARG (coord_plan (driver->coord)->hosts.items[host].name));
+    return run_dir_path (&driver->dir, name, directory);
+}
+
 static void perform_launch (struct driver *driver, uint32_t host)
 {
     const struct plan_host *planned = &coord_plan (driver->coord)->hosts.items[host];
@@ -152,10 +159,9 @@ static void perform_launch (struct driver *driver, uint32_t host)
         expect_ticket (driver, host);
         return;
     }
-    char directory[RUN_PATH_BYTES], name[HOST_NAME_MAX_BYTES + 8];
+    char directory[RUN_PATH_BYTES];
     struct err err = { 0 };
-    snprintf (name, sizeof (name), "hosts/%.*s", TEXT_ARG (planned->name));
-    run_dir_path (&driver->dir, name, directory);
+    driver_host_directory (driver, host, directory);
     if (folder_make (directory, 0700, &err) == 0 &&
         launch_start (driver->launch, host, planned, directory, &err) == 0) {
         driver->alive[host] = true;

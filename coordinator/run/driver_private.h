@@ -204,6 +204,8 @@ struct driver {
 };
 
 /* driver_out.c */
+/* The host's folder in the run's, on this machine. */
+const char *driver_host_directory (const struct driver *driver, uint32_t host, char directory[RUN_PATH_BYTES]);
 void driver_worker_keyed (void *owner, uint32_t rank, struct text public_key); /* a callback: `owner` is the driver */
 void driver_step (struct driver *driver, const struct core_input *in);
 void driver_take_outbox (struct driver *driver);

@@ -235,6 +235,9 @@ static struct text start_step (struct text why)
     return text_take_until (&rest, ':');
 }
 
+#define OPEN_PORTS                                                                                                     \
+    "set coordinator: {control_port: 7001, bulk_port: 7002} and open these ports of this machine to the hosts"
+
 /* What shows why its worker did not get there. A worker that was started has a log. */
 static struct text look_at_start (const struct plan *plan, uint32_t host, struct text step, struct arena *arena)
 {
@@ -242,6 +245,12 @@ static struct text look_at_start (const struct plan *plan, uint32_t host, struct
     struct buf line;
     if (text_is (step, "upload"))
         return host_command (plan, host, text_format (arena, "df -h %.*s", TEXT_ARG (plan->start.directory)), arena);
+    if (text_is (step, "link"))
+        return plan->start.reach == LINK_WAY_DIRECT ? TEXT_LIT ("set coordinator: {reach: auto}, which lets the ssh "
+                                                                "connection carry the link; or " OPEN_PORTS)
+               : plan->launcher == LAUNCHER_SSH
+                   ? TEXT_LIT ("set AllowTcpForwarding yes in sshd_config of the hosts; or " OPEN_PORTS)
+                   : TEXT_LIT (OPEN_PORTS);
     buf_init (&line, 2 * PATH_MAX_BYTES);
     if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH) {
         buf_puts (&line, "ssh-keyscan -t ed25519");
@@ -260,7 +269,8 @@ static struct text look_at_start (const struct plan *plan, uint32_t host, struct
 bool going_on_is_of_launch (struct text why)
 {
     struct text step = start_step (why);
-    return text_is (step, "host-key") || text_is (step, "authentication") || text_is (step, "resolve");
+    return text_is (step, "host-key") || text_is (step, "authentication") || text_is (step, "resolve") ||
+           text_is (step, "link");
 }
 
 struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,

@@ -29,8 +29,8 @@ class Planning(lab.LabTest):
         self.assertIn("a worker outlives the connection", ended.out)
         self.assertIn("  v6e-[0-3]: ssh root@v6e-[0-3]\n", ended.out)
         self.assertIn("  v6e-4: ssh tpu@34.1.2.3:2222 via me@bastion\n", ended.out)
-        self.assertIn("listens at 0.0.0.0, control port 7001, bulk any free port", ended.out)
-        self.assertIn("hosts reach it at 10.0.0.1\n", ended.out)
+        self.assertIn("listens at all addresses, control port 7001, bulk any free port", ended.out)
+        self.assertIn("hosts reach it at 10.0.0.1, or else through its ssh connection\n", ended.out)
 
     def test_no_secret_of_the_profile_is_printed(self):
         profile = self.lab.write("profile.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"

@@ -85,11 +85,14 @@ class Host(Faults):
         shared = [(str(path), str(path)) for path in self.netlab.shared]
         hidden = {"/tmp", "/run", str(lab.TOP), str(lab.BUILD), str(self.netlab.root)}
         links = f"link set lo up\naddr add {self.address}/{NETWORK_BITS} dev eth0\nlink set eth0 up\n"
+        # What root's shell does here is not the hosts': it may take locks that a dead host keeps.
+        rc = {"bashrc": "/root/.bashrc"} if pathlib.Path("/root/.bashrc").exists() else {}
+        lab_files["bashrc"] = ""
         return {"name": self.name, "address": self.address, "links": links, "files": lab_files,
                 "hidden": sorted(hidden),
                 "binds": [(str(self.folder / "var-tmp"), "/var/tmp"), *shared],
                 "over": {"hosts": "/etc/hosts", "boot_id": "/proc/sys/kernel/random/boot_id", "shadow": "/etc/shadow",
-                         "passwd": "/etc/passwd"}}
+                         "passwd": "/etc/passwd", **rc}}
 
     def link(self):
         """A cable to the bridge; the end in the host is eth0."""

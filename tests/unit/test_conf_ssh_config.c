@@ -282,7 +282,7 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
 
 TEST_ON (share, behind_a_jump_host_the_way_back_must_be_given)
 {
-    begin (share, SLICE ("a", ""), "Host a\nProxyJump j\n");
+    begin (share, SLICE ("a", "}\ncoordinator: {reach: direct"), "Host a\nProxyJump j\n");
     assert_int_equal (load (share), -1);
     has (share, false, "coordinator.address is missing and hosts are behind a jump host");
 }

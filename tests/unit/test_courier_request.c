@@ -156,8 +156,9 @@ TEST (a_jump_is_taken_apart)
         assert_string_equal (request.ssh.jump_address, good[i].address);
         assert_int_equal (request.ssh.jump_port, good[i].port);
         request_release (&request);
-        assert_int_equal (parse (&request, line, LAUNCH, &err), -1); /* behind a jump host nothing is found out */
-        assert_has (err.text, "coordinator.address");
+        assert_int_equal (parse (&request, line, LAUNCH, &err), 0); /* behind a jump host the link is carried */
+        assert_true (request.needs_address);
+        request_release (&request);
     }
 }
 
@@ -165,12 +166,16 @@ TEST (the_address_is_filled_in_and_nothing_else_changes)
 {
     struct request request = { 0 };
     assert_int_equal (parse (&request, REQUEST ("ssh", SSH), LAUNCH, &t->err), 0);
-    assert_int_equal (request_set_local_address (&request, "fe80::2", &t->err), 0);
+    assert_int_equal (request_set_way (&request, "fe80::2", NULL, &t->err), 0);
     assert_string_equal (request.launch, "{\"protocol\":1,\"run\":\"r\",\"address\":\"fe80::2\",\"key\":\"k\"}");
     assert_false (request.needs_address);
+    assert_int_equal (request_set_way (&request, "127.0.0.1", (const uint16_t[]){ 5, 6 }, &t->err), 0);
+    assert_string_equal (request.launch,
+                         "{\"protocol\":1,\"run\":\"r\",\"address\":\"127.0.0.1\",\"key\":\"k\",\"control_port\":5,"
+                         "\"bulk_port\":6}");
     char *endless = mem_alloc (REQUEST_LAUNCH_MAX_BYTES + 1);
     memset (endless, 'a', REQUEST_LAUNCH_MAX_BYTES);
-    assert_int_equal (request_set_local_address (&request, endless, &t->err), -1);
+    assert_int_equal (request_set_way (&request, endless, NULL, &t->err), -1);
     mem_free (endless);
     request_release (&request);
 }

@@ -1,6 +1,7 @@
 #include "worker/run/driver.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/loop.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
@@ -30,6 +31,7 @@ struct sender {
     struct buf hello; /* one that could not be sent yet; empty: none */
     uint64_t hello_at_ms, hello_wait_ms;
     uint64_t session, seq; /* seq counts within a session */
+    char way[32];          /* what stood in JOIN_WAY_FILE last */
 };
 
 enum { HELLO_FIRST_MS = 10, HELLO_MOST_MS = 500 }; /* waits before a HELLO that could not be sent is tried again */
@@ -84,9 +86,26 @@ static void keep_hello (struct sender *sender, uint64_t now_ms)
     sender->hello_at_ms = now_ms + sender->hello_wait_ms;
 }
 
+/* A courier that carries its link anew wrote the ports on this host into its folder (coordinator/courier/carrier.c). */
+static void sender_look_for_way (struct sender *sender)
+{
+    char bytes[sizeof sender->way];
+    unsigned control, bulk;
+    struct err err;
+    if (!file_read_start (JOIN_WAY_FILE, bytes, sizeof bytes) || strcmp (bytes, sender->way) == 0 ||
+        sscanf (bytes, "%5u %5u\n", &control, &bulk) != 2 || !control || control > UINT16_MAX || !bulk ||
+        bulk > UINT16_MAX)
+        return;
+    memcpy (sender->way, bytes, sizeof bytes);
+    log_print (sender->log, "its link goes on at ports %u and %u of this host", control, bulk);
+    if (spoke_move (sender->spoke, "127.0.0.1", (uint16_t) control, (uint16_t) bulk, &err) < 0)
+        log_print (sender->log, "%s", err.text);
+}
+
 /* Over the control channel; a HELLO that is not sent is tried again by sender_poll. */
 static void sender_send_control (struct sender *sender, struct msg *msg)
 {
+    sender_look_for_way (sender);
     bool sent = sender_send_or_lose (sender, LINK_CONTROL, msg);
     if (msg->kind == MSG_HELLO)
         buf_clear (&sender->hello);
@@ -103,6 +122,7 @@ static void sender_poll (struct sender *sender, uint64_t now_ms)
 {
     if (sender->hello.len == 0 || now_ms < sender->hello_at_ms)
         return;
+    sender_look_for_way (sender);
     if (spoke_send (sender->spoke, LINK_CONTROL, sender->hello.ptr, sender->hello.len)) {
         buf_clear (&sender->hello);
         return;

@@ -4,6 +4,7 @@
 #include "common/io/clock.h"
 #include "common/io/program_start.h"
 #include "common/io/safe_path.h"
+#include "common/io/tcp_try.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -65,6 +66,16 @@ static int parse_run (struct join_config *join, struct err *err)
     return 0;
 }
 
+/* Missing: 0. */
+static int take_try (struct join_config *join, const json_t *line, struct err *err)
+{
+    json_int_t ms = json_integer_value (json_object_get (line, "try_ms"));
+    if (ms < 0 || ms > JOIN_WAIT_MS)
+        return err_set (err, ERR_PARSE, "launch line: try_ms: expected 0 to %d", JOIN_WAIT_MS);
+    join->try_ms = (uint32_t) ms;
+    return 0;
+}
+
 /* An earlier coordinator does not tell it. */
 static int take_slice (struct join_config *join, const json_t *line, struct err *err)
 {
@@ -92,7 +103,7 @@ static int take_places (struct join_config *join, const json_t *line, struct err
         return -1;
     if (join->directory[0] != '/')
         return err_set (err, ERR_PARSE, "launch line: directory: expected an absolute path");
-    if (take_flag (line, "tied", &join->tied, err) < 0)
+    if (take_flag (line, "tied", &join->tied, err) < 0 || take_try (join, line, err) < 0)
         return -1;
     if (join_take_port (line, "control_port", &join->control_port, err) < 0)
         return -1;
@@ -171,12 +182,43 @@ int join_fill_process (struct join_config *join, struct err *err)
     return proc_boot_id (join->boot_id, err);
 }
 
+static bool reaches (const struct join_config *join, uint16_t *port, struct err *why)
+{
+    *port = join->control_port;
+    if (!tcp_try (join->address, *port, join->try_ms, why))
+        return false;
+    *port = join->bulk_port;
+    return tcp_try (join->address, *port, join->try_ms, why);
+}
+
+/* Its launcher may know another way. True: it was told that there is need. */
+static bool tell_cut_off (const struct join_config *join, int fd)
+{
+    struct err why;
+    uint16_t port;
+    if (!join->try_ms || reaches (join, &port, &why))
+        return false;
+    bool v6 = strchr (join->address, ':') != NULL;
+    json_t *line = json_pack ("{s:i, s:s, s:s}", "sliceup-worker", 1, "unreachable", "", "why", why.text);
+    json_object_set_new (line, "unreachable",
+                         json_sprintf ("%s%s%s:%u", v6 ? "[" : "", join->address, v6 ? "]" : "", port));
+    char *text = json_dumps (line, JSON_COMPACT);
+    json_decref (line);
+    bool told = text && dprintf (fd, "%s\n", text) > 0;
+    free (text);
+    return told;
+}
+
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
-    if (join_read_line (in_fd, line, sizeof line, "the launch line", err) < 0 ||
-        join_parse (join, text_of (line), err) < 0)
-        return -1;
+    bool cut_off;
+    do {
+        if (join_read_line (in_fd, line, sizeof line, "the launch line", err) < 0 ||
+            join_parse (join, text_of (line), err) < 0)
+            return -1;
+        cut_off = tell_cut_off (join, out_fd);
+    } while (cut_off); /* the launcher gives another line, or up */
     if (join_fill_process (join, err) < 0)
         return -1;
     link_keys_make (&join->keys);
@@ -203,6 +245,7 @@ int join_enter_directory (const char *directory, struct err *err)
         return -1;
     if (chdir (directory) < 0)
         return err_errno (err, ERR_IO, "cannot enter %s", directory);
+    (void) unlink (JOIN_WAY_FILE); /* of an earlier worker */
     return check_place (directory, err);
 }
 

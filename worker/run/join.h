@@ -12,6 +12,7 @@
 #include "common/model/plan.h"
 #include "worker/attempt/command.h"
 
+#define JOIN_WAY_FILE "way" /* in the worker's folder: "<control port> <bulk port>" of 127.0.0.1 */
 enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024 };
 
 struct join_config {
@@ -25,13 +26,15 @@ struct join_config {
     char directory[PATH_MAX_BYTES + 1]; /* of this worker, absolute */
     /* For a worker that joins by itself: the folder of all its runs, and its ticket. NULL: none. Borrowed. */
     const char *trusted[TRUSTED_MAX];
+    uint32_t try_ms;         /* it tries to reach the coordinator for so long; 0: it just connects */
     bool tied;               /* it ends with its standard input; else it outlives its starter */
     struct link_keys keys;   /* made by the worker */
     uint64_t pid, pid_start; /* clock ticks since boot: tells a reused pid from this process */
     char boot_id[PROC_BOOT_ID_BYTES];
 };
 
-/* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. */
+/* Reads the line from `in_fd`, answers on `out_fd`, waits for GO. A worker that cannot reach the coordinator says so, and
+ * gets a second line, with another way. */
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err);
 /* Fills in the process and the boot. */
 int join_fill_process (struct join_config *join, struct err *err);
