@@ -53,6 +53,8 @@ void remote_command_put (const struct remote_command *command, struct buf *out)
     put_number (out, REMOTE_RANK, command->rank);
     put_number (out, REMOTE_TIMEOUT, command->timeout_ms);
     put_number (out, REMOTE_SILENCE, command->silence_ms);
+    if (command->fed)
+        frame_put (out, REMOTE_INPUT, TEXT_LIT (""));
     frame_put (out, REMOTE_BEGIN, TEXT_LIT (""));
 }
 
@@ -87,6 +89,7 @@ int remote_command_take (struct remote_command *command, const struct frame *fra
     case REMOTE_RANK: return remote_command_take_number (frame, UINT32_MAX, &command->rank, err);
     case REMOTE_TIMEOUT: return remote_command_take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->timeout_ms, err);
     case REMOTE_SILENCE: return remote_command_take_number (frame, REMOTE_TIMEOUT_MAX_MS, &command->silence_ms, err);
+    case REMOTE_INPUT: command->fed = true; return 0;
     case REMOTE_BEGIN:
         command->begun = command->words_n > 0 && command->host && command->timeout_ms > 0;
         return command->begun ? 0 : err_set (err, ERR_PARSE, "BEGIN came before a complete command");

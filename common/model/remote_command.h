@@ -16,6 +16,7 @@ enum remote_letter {
     REMOTE_RANK = 'r',
     REMOTE_TIMEOUT = 't',
     REMOTE_SILENCE = 'q', /* the host ends the command after this silence; 0: only at the end of its input */
+    REMOTE_INPUT = 'i',   /* before BEGIN, empty: standard input follows; after it: its bytes, empty: its end */
     REMOTE_BEGIN = 'b',
     REMOTE_ALIVE = 'a',  /* to the host, from then on */
     REMOTE_STOP = 's',   /* SIGINT, then SIGTERM, then SIGKILL */
@@ -30,6 +31,7 @@ struct remote_command {
     uint32_t words_n, words_bytes;
     const char *host;
     uint64_t rank, timeout_ms, silence_ms;
+    bool fed;   /* standard input follows; else it is empty */
     bool begun; /* BEGIN came: it is complete */
 };
 /* Sets the command's words. A single word with blanks or characters special to a shell is given to /bin/sh -c. Borrows

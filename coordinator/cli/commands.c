@@ -21,6 +21,8 @@ static const struct cli_command *const commands[] = {
     &resume_command,
     &cancel_command,
     &exec_command,
+    &copy_command,
+    &outputs_command,
     &ticket_command,
     &status_command,
     &stacks_command,

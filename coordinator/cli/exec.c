@@ -142,7 +142,8 @@ static int exec_choose (struct exec_choice *choice, const struct host_groups *gr
         return -1;
     for (uint32_t i = 0; i < names.n; i++)
         if (plan_host_rank (plan, names.items[i]) < 0)
-            return err_set (err, ERR_USAGE, "-w: %.*s is no host of '%s'", TEXT_ARG (names.items[i]), choice->slice);
+            return err_set (err, ERR_USAGE, "-w: %.*s is no host of '%s'", TEXT_ARG (names.items[i]),
+                            choice->slice ? choice->slice : "the run");
     if (names.n == 0)
         return err_set (err, ERR_USAGE, "-w and -x leave no host");
     choice->ranks = arena_array (&choice->arena, names.n, sizeof *choice->ranks);
@@ -157,12 +158,13 @@ static int exec_choose (struct exec_choice *choice, const struct host_groups *gr
 }
 
 /* EXIT_HOLDS, or what to leave with: it was said why. */
-static int exec_choice_load (struct cli *cli, struct exec_choice *choice)
+static int exec_choice_load (struct cli *cli, struct exec_choice *choice, const struct plan *given)
 {
     var_list named = { 0 };
     struct host_groups groups = { .named = &named };
     struct err err = { 0 };
-    int status = choice->slice ? load_slice (cli, choice, &named) : load_hosts (cli, choice);
+    int status = given ? EXIT_HOLDS : choice->slice ? load_slice (cli, choice, &named) : load_hosts (cli, choice);
+    choice->plan = given ? *given : choice->plan;
     if (status != EXIT_HOLDS)
         return status;
     groups.everything = plan_fold_all_hosts (&choice->plan, UINT32_MAX, &choice->arena);
@@ -173,6 +175,7 @@ static int exec_choice_load (struct cli *cli, struct exec_choice *choice)
 
 struct execution {
     struct cli *cli;
+    const struct exec_job *job;
     struct exec_choice choice;
     struct remote_command command;
     struct exec_output output;
@@ -184,8 +187,6 @@ struct execution {
 };
 
 /* ---- arguments ---- */
-
-enum { EXEC_LAUNCHER = CLI_OWN, EXEC_USER, EXEC_DIRECTORY, EXEC_AT_ONCE, EXEC_TIMEOUT, EXEC_LINES, EXEC_RAW };
 
 static int take_timeout (struct execution *exec, const char *timeout)
 {
@@ -214,7 +215,7 @@ static int exec_take_arguments (struct execution *exec, const struct cli_argumen
     exec->at_once = cli_number (arguments, EXEC_AT_ONCE, AT_ONCE);
     if (take_timeout (exec, values[EXEC_TIMEOUT]) != EXIT_HOLDS)
         return EXIT_USAGE;
-    return remote_command_set_words (&exec->command, arguments->operands, (int) arguments->operands_n, &err) < 0
+    return remote_command_set_words (&exec->command, exec->job->words, exec->job->words_n, &err) < 0
                ? cli_fail (exec->cli, &err)
                : EXIT_HOLDS;
 }
@@ -224,12 +225,19 @@ static int exec_take_arguments (struct execution *exec, const struct cli_argumen
 static void exec_on_output (void *owner, uint32_t host, struct text bytes)
 {
     struct execution *exec = owner;
-    exec_output_add (&exec->output, host, bytes);
+    if (exec->job->sink)
+        exec->job->sink (exec->job->owner, exec->choice.names[host], bytes);
+    else
+        exec_output_add (&exec->output, host, bytes);
 }
 
 static void exec_on_ended (void *owner, uint32_t host)
 {
     struct execution *exec = owner;
+    const struct exec_host *at = exec_hosts_at (exec->hosts, host);
+    if (exec->job->ended)
+        exec->job->ended (exec->job->owner, exec->choice.names[host],
+                          at->state == EXEC_ENDED && at->end.how == REMOTE_EXITED && at->end.number == 0);
     exec_output_end_host (&exec->output, host, clock_boot_ms ());
 }
 
@@ -312,6 +320,7 @@ static int run_on_hosts (struct execution *exec)
                                           .n = exec->choice.n,
                                           .at_once = exec->at_once,
                                           .command = &exec->command,
+                                          .input_fd = exec->job->input_fd,
                                           .worker_path = worker,
                                           .courier_path = courier,
                                           .bundle_path = bundle,
@@ -333,7 +342,7 @@ static int run_on_hosts (struct execution *exec)
     int status = loop_run (exec->loop, &err) < 0 ? cli_fail (exec->cli, &err) : EXIT_HOLDS;
     bool unread = exec->output.unread && exec->output.lines && !exec->ends.cancelled;
     if (status == EXIT_HOLDS && !unread) { /* else whoever read it has seen enough, and the rest was stopped */
-        say_ends (exec, !exec->cli->plain);
+        say_ends (exec, !exec->cli->plain && !exec->job->ended);
         status = exec_report_exit_status (&exec->ends);
     }
     exec_hosts_close (exec->hosts);
@@ -342,13 +351,14 @@ static int run_on_hosts (struct execution *exec)
     return status;
 }
 
-static int exec_run (struct cli *cli, const struct cli_arguments *arguments)
+int exec_job_run (struct cli *cli, const struct cli_arguments *arguments, const struct exec_job *job)
 {
     static struct execution exec;
     exec.cli = cli;
+    exec.job = job;
     int status = exec_take_arguments (&exec, arguments);
     if (status == EXIT_HOLDS)
-        status = exec_choice_load (cli, &exec.choice);
+        status = exec_choice_load (cli, &exec.choice, job->plan);
     if (status == EXIT_HOLDS)
         status = open_loop (&exec);
     if (status == EXIT_HOLDS)
@@ -359,24 +369,15 @@ static int exec_run (struct cli *cli, const struct cli_arguments *arguments)
     return status;
 }
 
+static int exec_run (struct cli *cli, const struct cli_arguments *arguments)
+{
+    const struct exec_job job = { .words = arguments->operands, .words_n = (int) arguments->operands_n };
+    return exec_job_run (cli, arguments, &job);
+}
+
 static const struct cli_option options[] = {
-    { CLI_HOSTS, "--hosts", .also = "-w --host", .value = "SET",
-      .help = "these hosts: 'v6e-[0-15]!v6e-7' (sliceup hosts --help); several add up", .kind = KIND_HOSTS,
-      .repeat = REPEAT_JOINED },
-    { OPTION_EXCLUDE },
-    { CLI_SLICE, "--slice", .value = "FILE",
-      .help = "the hosts of a slice file, reached as it says; -w may name its groups: @spare", .kind = KIND_SLICE },
-    { EXEC_LAUNCHER, "--launcher", .value = "WORD",
-      .help = "without a slice file: ssh (the default: ~/.ssh/config, known host keys and the agent count), slurm "
-              "(without -w: the hosts of the allocation), or local (on this machine)",
-      .kind = KIND_WORDS, .words = "ssh slurm local" },
-    { EXEC_USER, "--user", .also = "-l", .value = "NAME", .help = "on the hosts; default: as ssh has it" },
-    { EXEC_DIRECTORY, "--directory", .value = "DIR",
-      .help = "where hosts keep sliceup's worker (default: /var/tmp/sliceup)" },
-    { EXEC_AT_ONCE, "--at-once", .also = "-f", .value = "N", .help = "so many hosts at the same time (default: 32)",
-      .kind = KIND_NUMBER, .most = HOSTS_MAX },
-    { EXEC_TIMEOUT, "--timeout", .also = "-u", .value = "DURATION",
-      .help = "end a command that runs longer, such as 30s or 2h (default: 10m)" },
+    EXEC_HOST_OPTIONS,
+    EXEC_PACE_OPTIONS,
     { EXEC_LINES, "--lines", .help = "print each line as it comes, as \"host: line\"", .not_with = CLI_JSON },
     { EXEC_RAW, "--raw", .help = "print the unchanged bytes; else control characters are shown as \\x1b and the like" },
     { OPTION_JSON ("print one document: docs/spec/exec.schema.json") },

@@ -5,6 +5,61 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/launch/exec_hosts.h"
 
+/* ---- a command on hosts, for commands that move files (exec_files.c) ---- */
+
+/* The options of `sliceup exec` that say which hosts, and how they are reached. */
+enum { EXEC_LAUNCHER = CLI_OWN, EXEC_USER, EXEC_DIRECTORY, EXEC_AT_ONCE, EXEC_TIMEOUT, EXEC_LINES, EXEC_RAW, EXEC_OWN };
+#define EXEC_HOST_OPTIONS                                                                                              \
+    { CLI_HOSTS,                                                                                                       \
+      "--hosts",                                                                                                       \
+      .also = "-w --host",                                                                                             \
+      .value = "SET",                                                                                                  \
+      .help = "these hosts: 'v6e-[0-15]!v6e-7' (sliceup hosts --help); several add up",                                \
+      .kind = KIND_HOSTS,                                                                                              \
+      .repeat = REPEAT_JOINED },                                                                                       \
+        { OPTION_EXCLUDE },                                                                                            \
+        { CLI_SLICE, "--slice", .value = "FILE",                                                                       \
+          .help = "the hosts of a slice file, reached as it says; -w may name its groups: @spare",                     \
+          .kind = KIND_SLICE },                                                                                        \
+        { EXEC_LAUNCHER,                                                                                               \
+          "--launcher",                                                                                                \
+          .value = "WORD",                                                                                             \
+          .help = "without a slice file: ssh (the default: ~/.ssh/config, known host keys and the agent count), "      \
+                  "slurm (without -w: the hosts of the allocation), or local (on this machine)",                       \
+          .kind = KIND_WORDS,                                                                                          \
+          .words = "ssh slurm local" },                                                                                \
+        { EXEC_USER, "--user", .also = "-l", .value = "NAME", .help = "on the hosts; default: as ssh has it" },        \
+    {                                                                                                                  \
+        EXEC_DIRECTORY, "--directory", .value = "DIR",                                                                 \
+                                       .help = "where hosts keep sliceup's worker (default: /var/tmp/sliceup)"         \
+    }
+#define EXEC_PACE_OPTIONS                                                                                              \
+    { EXEC_AT_ONCE,                                                                                                    \
+      "--at-once",                                                                                                     \
+      .also = "-f",                                                                                                    \
+      .value = "N",                                                                                                    \
+      .help = "so many hosts at the same time (default: 32)",                                                          \
+      .kind = KIND_NUMBER,                                                                                             \
+      .most = HOSTS_MAX },                                                                                             \
+    {                                                                                                                  \
+        EXEC_TIMEOUT, "--timeout", .also = "-u", .value = "DURATION",                                                  \
+                                   .help = "end a command that runs longer, such as 30s or 2h (default: 10m)"          \
+    }
+
+struct exec_job {
+    const char *const *words; /* the command */
+    int words_n;
+    int input_fd;            /* its standard input on every host; 0: none */
+    const struct plan *plan; /* the hosts are of this one; NULL: as the options say */
+    /* Its output goes there; NULL: it is shown. `ended`: by itself, and with exit status 0 if `good`. */
+    void (*sink) (void *owner, struct text host, struct text bytes);
+    void (*ended) (void *owner, struct text host, bool good);
+    void *owner;
+};
+/* Runs it on the hosts that the options choose, says who failed, and returns the exit status of `sliceup exec`. Once a
+ * process. */
+int exec_job_run (struct cli *cli, const struct cli_arguments *arguments, const struct exec_job *job);
+
 /* ---- exec_output.c: outputs on standard output, and the line that says what is waited for ---- */
 
 struct exec_output {

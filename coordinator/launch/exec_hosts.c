@@ -5,6 +5,7 @@
 #include "coordinator/launch/launch_private.h"
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,6 +20,9 @@ struct child {
     uint32_t host;
     struct launch_process process;
     int error_fd;
+    struct buf unsent; /* what its socket had no room for */
+    uint64_t fed_bytes;
+    bool fed_all;
     struct launch_parser parser;
     struct frame_reader reader;
 };
@@ -65,6 +69,7 @@ static void child_destroy (struct child *child)
     launch_drop_fd (child->hosts->options.loop, &child->process.pidfd);
     if (child->error_fd >= 0)
         (void) close (child->error_fd);
+    buf_release (&child->unsent);
     mem_free (child);
 }
 
@@ -109,10 +114,40 @@ static void end_with (struct child *child, enum exec_state state, const char *be
 
 /* ---- what is told ---- */
 
-/* Shorter than the socket's buffer, so a short send means that nobody reads; its end reports that. */
+/* What has no room now follows when there is. That nobody reads is seen by its end. */
+static void child_flush (struct child *child)
+{
+    struct buf *unsent = &child->unsent;
+    ssize_t n = unsent->len ? send (child->process.input_fd, unsent->ptr, unsent->len, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+    size_t sent = n > 0 ? (size_t) n : 0;
+    if (sent)
+        memmove (unsent->ptr, unsent->ptr + sent, unsent->len - sent);
+    unsent->len -= sent;
+}
+
 static void exec_hosts_tell (struct child *child, const struct buf *words)
 {
-    (void) send (child->process.input_fd, words->ptr, words->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    buf_add_text (&child->unsent, buf_as_text (words));
+    child_flush (child);
+}
+
+/* The next piece of the file, once all before it is sent. */
+static void child_feed (void *owner, int fd, uint32_t events)
+{
+    struct child *child = owner;
+    const struct exec_options *options = &child->hosts->options;
+    char piece[FRAME_MAX_BYTES];
+    (void) events;
+    child_flush (child);
+    if (child->unsent.len == 0 && !child->fed_all) {
+        ssize_t n = pread (options->input_fd, piece, sizeof piece, (off_t) child->fed_bytes);
+        child->fed_bytes += n > 0 ? (uint64_t) n : 0;
+        child->fed_all = n <= 0; /* shorter than it was: the command compares */
+        frame_put (&child->unsent, REMOTE_INPUT, (struct text){ piece, n > 0 ? (uint32_t) n : 0 });
+        child_flush (child);
+    }
+    if (child->unsent.len == 0 && child->fed_all)
+        loop_forget (child->hosts->options.loop, fd);
 }
 
 static void tell_letter (struct child *child, enum remote_letter letter)
@@ -133,11 +168,14 @@ static void tell_command (struct child *child)
     (void) text_to_c (plan_host (hosts, child->host)->name, name, sizeof name); /* the configuration bounds names */
     command.host = name;
     command.rank = hosts->options.ranks[child->host];
+    command.fed = hosts->options.input_fd > 0;
     command.silence_ms = is_remote (hosts) ? EXEC_SILENCE_MS : 0;
     buf_init (&words, 2 * REMOTE_WORDS_MAX_BYTES);
     remote_command_put (&command, &words);
     exec_hosts_tell (child, &words);
     buf_release (&words);
+    if (command.fed && loop_watch (hosts->options.loop, child->process.input_fd, EPOLLOUT, child_feed, child, NULL) < 0)
+        child_drop_pipes (child); /* its end reports that */
     hosts->slots[child->host].told.state = EXEC_RUNS;
     hosts->slots[child->host].until_ms = clock_boot_ms () + command.timeout_ms + EXEC_ENDING_MS;
 }
@@ -288,6 +326,7 @@ static void exec_hosts_begin (struct exec_hosts *hosts, uint32_t host)
     struct child *child = mem_alloc (sizeof *child);
     struct err err = { 0 };
     *child = (struct child){ .hosts = hosts, .host = host, .error_fd = -1, .parser.courier = is_remote (hosts) };
+    buf_init (&child->unsent, COURIER_LINE_MAX_BYTES + 2 * REMOTE_WORDS_MAX_BYTES + 2 * FRAME_MAX_BYTES);
     child->process = (struct launch_process){ .pidfd = -1, .input_fd = -1, .output_fd = -1 };
     slot->told.state = EXEC_STARTS;
     slot->until_ms = clock_boot_ms () + (is_remote (hosts) ? hosts->options.plan->start.deadline_ms + COURIER_GRACE_MS

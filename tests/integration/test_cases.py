@@ -6,12 +6,13 @@ import unittest
 CASES = pathlib.Path(__file__).resolve().parents[1] / "campaign/case"
 sys.path.insert(0, str(CASES))
 import caselib          # noqa: E402
+import file_cases       # noqa: E402
 import link_cases       # noqa: E402
 import netlab           # noqa: E402
 
 
-class LinkCases(unittest.TestCase):
-    """Ways between the coordinator and its hosts: a firewall, NAT, one family of addresses, a connection that ends."""
+class Cases(unittest.TestCase):
+    """One test a case; of each module those that take seconds."""
 
 
 def tried(name, case):
@@ -26,8 +27,9 @@ def tried(name, case):
     return test
 
 
-for case_name, a_case in link_cases.CASES.items():
-    setattr(LinkCases, "test_" + case_name.replace("-", "_"), tried(case_name, a_case))
+for module in (file_cases, link_cases):
+    for case_name, a_case in module.CASES.items():
+        setattr(Cases, "test_" + case_name.replace("-", "_"), tried(case_name, a_case))
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,8 @@ enum {
     UNSENT_MAX_BYTES = 64 * 1024,
     LAST_MS = 10 * 1000
 };
+/* Of the standard input of a command that reads slowly. Above it the coordinator is not heard until there is room. */
+enum { UNFED_MAX_BYTES = 256 * 1024 };
 enum { VARIABLES_MAX = 4096, PIECES_A_LOOK = 16, LAST_PIECES_MAX = 256 };
 
 struct remote {
@@ -39,6 +41,9 @@ struct remote {
     int pipe_fd, signal_fd;
     uint64_t heard_ms, began_ms, give_up_ms;
     struct buf unsent;
+    struct buf unfed; /* its standard input that it has not read */
+    int feed_fd;      /* to it; -1: closed */
+    bool fed_all;
     uint32_t last_pieces; /* read since the command was gone */
 };
 
@@ -111,7 +116,28 @@ static char **remote_exec_environment_of (struct remote_command *command)
     return all;
 }
 
-static struct exec *remote_exec_start (struct remote_command *command, int output_fd, struct err *err)
+static void remote_exec_feed (struct remote *remote)
+{
+    size_t fed = 0;
+    ssize_t n = 1;
+    while (remote->feed_fd >= 0 && n > 0 && fed < remote->unfed.len) {
+        n = write (remote->feed_fd, remote->unfed.ptr + fed, remote->unfed.len - fed);
+        fed += n > 0 ? (size_t) n : 0;
+    }
+    if (fed == 0 && remote->unfed.len == 0 && !remote->fed_all)
+        return;
+    bool unread = n < 0 && errno != EAGAIN && errno != EINTR; /* it has ended, or wants no more */
+    fed = unread || remote->feed_fd < 0 ? remote->unfed.len : fed;
+    if (fed)
+        memmove (remote->unfed.ptr, remote->unfed.ptr + fed, remote->unfed.len - fed);
+    remote->unfed.len -= fed;
+    if (remote->feed_fd >= 0 && (unread || (remote->fed_all && remote->unfed.len == 0))) {
+        fd_close (remote->feed_fd);
+        remote->feed_fd = -1;
+    }
+}
+
+static struct exec *remote_exec_start (struct remote_command *command, int input_fd, int output_fd, struct err *err)
 {
     char directory[PATH_MAX];
     const char *program = path_find_program (command->words[0], false, &command->arena, err);
@@ -121,6 +147,7 @@ static struct exec *remote_exec_start (struct remote_command *command, int outpu
                                      .argv = (char *const *) (uintptr_t) command->words,
                                      .envp = remote_exec_environment_of (command),
                                      .directory = getcwd (directory, sizeof directory) ? directory : "/",
+                                     .input_fd = input_fd,
                                      .output_fd = output_fd,
                                      .channel_fd = -1,
                                      .as_login = true };
@@ -129,15 +156,19 @@ static struct exec *remote_exec_start (struct remote_command *command, int outpu
 
 static void remote_exec_begin (struct remote *remote)
 {
-    int fds[2] = { -1, -1 };
+    int fds[2] = { -1, -1 }, feed[2] = { -1, -1 };
+    bool fed = remote->command.fed;
     struct err err = { 0 };
     remote->began_ms = clock_boot_ms ();
-    if (pipe2 (fds, O_CLOEXEC) < 0 || fcntl (fds[0], F_SETFL, O_NONBLOCK) < 0)
-        err_errno (&err, ERR_IO, "cannot make a pipe for the output of the command");
+    if (pipe2 (fds, O_CLOEXEC) < 0 || fcntl (fds[0], F_SETFL, O_NONBLOCK) < 0 ||
+        (fed && (pipe2 (feed, O_CLOEXEC) < 0 || fcntl (feed[1], F_SETFL, O_NONBLOCK) < 0)))
+        err_errno (&err, ERR_IO, "cannot make pipes for the command");
     else
-        remote->exec = remote_exec_start (&remote->command, fds[1], &err);
+        remote->exec = remote_exec_start (&remote->command, fed ? feed[0] : 0, fds[1], &err);
     fd_close (fds[1]);
+    fd_close (feed[0]);
     remote->pipe_fd = fds[0];
+    remote->feed_fd = feed[1];
     if (!remote->exec) {
         remote->end.why = text_copy (&remote->command.arena, text_of (err.text));
         remote_exec_note_end (remote, REMOTE_NOT_STARTED, 0);
@@ -194,6 +225,9 @@ static void remote_exec_take (struct remote *remote, const struct frame *frame)
         remote->input_ended = remote_command_take (&remote->command, frame, &err) < 0;
         if (remote->command.begun)
             remote_exec_begin (remote);
+    } else if (frame->letter == REMOTE_INPUT) {
+        buf_add_text (&remote->unfed, frame->bytes);
+        remote->fed_all = remote->fed_all || frame->bytes.len == 0;
     } else if (frame->letter == REMOTE_STOP || frame->letter == REMOTE_KILL) {
         remote_exec_stop (remote, REMOTE_STOPPED, frame->letter == REMOTE_KILL);
     }
@@ -257,13 +291,15 @@ static int wait_ms (const struct remote *remote)
 static void remote_exec_wait_for_any (struct remote *remote)
 {
     bool reads = remote->exec && !remote->output_ended && remote_exec_has_room (remote);
+    bool hears = !remote->input_ended && remote->unfed.len < UNFED_MAX_BYTES;
     struct pollfd entries[] = {
-        { .fd = remote->input_ended ? -1 : STDIN_FILENO, .events = POLLIN },
+        { .fd = hears ? STDIN_FILENO : -1, .events = POLLIN },
         { .fd = remote->signal_fd, .events = POLLIN },
         { .fd = reads ? remote->pipe_fd : -1, .events = POLLIN },
         { .fd = remote->unsent.len ? STDOUT_FILENO : -1, .events = POLLOUT },
+        { .fd = remote->unfed.len ? remote->feed_fd : -1, .events = POLLOUT },
     };
-    if (poll (entries, 4, wait_ms (remote)) <= 0)
+    if (poll (entries, 5, wait_ms (remote)) <= 0)
         return;
     if (entries[0].revents)
         remote_exec_read_input (remote);
@@ -311,10 +347,12 @@ int remote_exec_main (int argc, char **argv)
     }
     buf_init (&remote.unsent, UNSENT_MAX_BYTES + 4 * FRAME_MAX_BYTES);
     buf_puts (&remote.unsent, REMOTE_EXEC_ANSWER);
-    remote.pipe_fd = -1;
+    buf_init (&remote.unfed, UNFED_MAX_BYTES + 4 * FRAME_MAX_BYTES);
+    remote.pipe_fd = remote.feed_fd = -1;
     remote.heard_ms = clock_boot_ms ();
     while (!remote.over && (remote.exec || !remote.input_ended)) {
         send_more (&remote);
+        remote_exec_feed (&remote);
         look_at_clock (&remote);
         remote_exec_look_for_end (&remote);
         if (!remote.over)
@@ -325,7 +363,9 @@ int remote_exec_main (int argc, char **argv)
         tell_end (&remote);
     fd_close (remote.pipe_fd);
     fd_close (remote.signal_fd);
+    fd_close (remote.feed_fd);
     buf_release (&remote.unsent);
+    buf_release (&remote.unfed);
     arena_release (&remote.command.arena);
     return told ? 0 : 1;
 }

@@ -97,7 +97,7 @@ static NEW_PROCESS int close_others (unsigned from, bool again)
 
 static NEW_PROCESS int arrange_descriptors (const struct spawn_request *request)
 {
-    int null_fd = park (open ("/dev/null", O_RDONLY | O_CLOEXEC));
+    int null_fd = park (request->input_fd > 0 ? request->input_fd : open ("/dev/null", O_RDONLY | O_CLOEXEC));
     int output_fd = park (request->output_fd), channel_fd = request->channel_fd < 0 ? -1 : park (request->channel_fd);
     int report_fd = request->report_fd > 0 ? park (request->report_fd) : 0;
     if (null_fd < 0 || output_fd < 0 || (channel_fd < 0 && request->channel_fd >= 0) || report_fd < 0)

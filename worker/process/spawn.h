@@ -17,6 +17,7 @@ struct spawn_request {
     char *const *argv, *const *envp;
     const char *directory; /* its working directory; NULL: the caller's */
     int output_fd;         /* becomes standard output and standard error */
+    int input_fd;          /* becomes standard input; 0: none */
     int channel_fd;        /* becomes SPAWN_CHANNEL_FD; -1: none */
     int report_fd;         /* becomes SPAWN_REPORT_FD; 0: none */
     bool is_self;          /* the program is this executable, started again (self.h) */

@@ -61,10 +61,14 @@ class Stand:
                             "known_hosts": str(self.net.root / "known_hosts")}, "cache": {"mode": "off"}, **more}
         return self.yaml(name, {key: value for key, value in settings.items() if value is not None})
 
+    def enter(self, folder=None):
+        """To where sliceup runs, in the case's folder: nsenter leaves the one of its caller."""
+        return [*(self.net.enter() if self.net else []), "env", "-C", str(folder or self.folder)]
+
     def node(self, script, bound_s=120):
         """A shell's commands where sliceup runs; what they print is kept."""
-        words = [*(self.net.enter() if self.net else []), "bash", "-c", script]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=bound_s, cwd=self.folder,
+        words = [*self.enter(), "bash", "-c", script]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=bound_s, cwd="/",
                               env=self.env(), stdin=subprocess.DEVNULL, check=False)
         self.said.append(f"# {script}\n{done.stdout}[status {done.returncode}]\n")
         return done
@@ -72,10 +76,10 @@ class Stand:
     def sliceup(self, *words, bound_s=120, env=None, text=None, cwd=None):
         """One command of sliceup to its end; a hang is a wrong case."""
         began = time.monotonic()
-        command = [*(self.net.enter() if self.net else []), str(lab.SLICEUP), *map(str, words)]
+        command = [*self.enter(cwd), str(lab.SLICEUP), *map(str, words)]
         given = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=bound_s, errors="surrogateescape",
-                              cwd=cwd or self.folder, env=env or self.env(), check=False, **given)
+                              cwd="/", env=env or self.env(), check=False, **given)
         done.seconds = time.monotonic() - began
         self.said.append(f"$ sliceup {' '.join(map(str, words))}\n{done.stdout}[status {done.returncode}, {done.seconds:.1f} s]\n")
         return done
