@@ -113,8 +113,13 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
         keep_var (fold, &host->bundle, &result->bundle.items[i]);
     for (uint32_t i = 0; i < seen.n; i++)
         keep_var (fold, &host->observed, &seen.items[i]);
-    for (uint32_t i = 0; i < result->facts.n; i++)
-        keep_var (fold, &host->facts, &result->facts.items[i]);
+    for (uint32_t i = 0; i < result->facts.n; i++) {
+        struct var fact = result->facts.items[i];
+        if (text_starts (fact.name,
+                         "env.")) /* a program's own word for a variable; package.libkeyutils1 is no secret */
+            fact.value = text_clip (secret_redact_var (&fold->arena, &fact), TEXT_MAX_BYTES);
+        keep_var (fold, &host->facts, &fact);
+    }
     for (uint32_t i = 0; i < result->notes.n; i++)
         record_copy (&note_record, GROWING_ADD (&host->notes), &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)

@@ -143,6 +143,12 @@ class Compared(Commands):
         self.assertRegex("\n".join(lines), r"\nh2: own part of a step of rung train \d+ × the median \([23]\d\d ms, \d+ ms of 3\)\n")
 
 
+    def test_a_variable_that_a_program_tells_as_a_fact_keeps_its_secret(self):
+        told = """for one in env.A_TOKEN package.libkeyutils1; do echo '{"type":"fact","name":"'$one'","value":"v1"}' >&$SLICEUP_FD; done"""
+        facts = self.climb({"id": "tell", "command": ["sh", "-c", told]}, hosts=2)["hosts"][1]["facts"]
+        self.assertEqual(("present", "v1"), (facts["env.A_TOKEN"], facts["package.libkeyutils1"]))
+
+
 class Asked(Commands):
     """What a rung may ask, and what is said where it is not shown."""
 
