@@ -1,9 +1,10 @@
-/* pins.c - the pin set and where its environment is built. The worker and wheels.c read its pins. */
+/* pins.c - the pin set, checked as the worker reads it, and where its environment is built. */
 #include <string.h>
 
 #include "common/conf/draft.h"
+#include "common/model/requirements.h"
 
-enum { ENV_DIR_DIGITS = 16 };
+enum { ENV_DIR_DIGITS = 16, LINES_TOLD_MAX = 8 };
 
 static const struct conf_file_kind pins_kind = { "pin set", "configs/pins", ".txt" },
                                    setup_kind = { "setup script", "configs/pins", ".sh" };
@@ -27,6 +28,36 @@ static void set_env_dir (struct draft *draft)
                                      pins->file.sha256.ptr);
 }
 
+struct pin_mistakes {
+    struct problem_list *problems;
+    const char *shown;
+    uint32_t n;
+};
+
+static void pins_tell (void *owner, uint32_t line, const char *what)
+{
+    struct pin_mistakes *mistakes = owner;
+    if (mistakes->n++ < LINES_TOLD_MAX)
+        problem_add (mistakes->problems, mistakes->shown, line, 1, "%s", what);
+}
+
+static int pins_check (struct draft *draft, const struct yaml_node *reference, const struct source *source)
+{
+    struct pin_mistakes told = { draft->problems, source->shown, 0 };
+    struct requirements pins;
+    int rc = requirements_check (source->bytes, draft->arena, pins_tell, &told, &pins);
+    const char *more = "";
+    if (told.n > LINES_TOLD_MAX)
+        more = text_format (draft->arena, " and %u more", told.n - LINES_TOLD_MAX).ptr;
+    if (rc != REQUIREMENTS_BAD_LINES)
+        return rc;
+    return problem_at (
+        draft->problems, reference,
+        "hosts would refuse the lines of the pin file that are told%s; `sliceup env lock %s -o locked.txt` "
+        "writes a file with all versions and hashes",
+        more, source->shown);
+}
+
 static int pins_read_file (struct draft *draft, const struct yaml_node *reference, struct text *bytes)
 {
     struct source source;
@@ -40,7 +71,7 @@ static int pins_read_file (struct draft *draft, const struct yaml_node *referenc
     draft->plan.pins.name = name;
     draft->plan.pins.file = source.ref;
     *bytes = source.bytes;
-    return 0;
+    return pins_check (draft, reference, &source);
 }
 
 /* The command line's folder is relative to the working directory; the slice file's is absolute. */

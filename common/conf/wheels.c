@@ -126,7 +126,7 @@ static void check_served (const struct wheel_draft *wheels)
     buf_init (&lacking, 16 * 1024);
     for (uint32_t i = 0; i < wheels->pins.n; i++) {
         const struct requirement *pin = &wheels->pins.items[i];
-        if (!wheels->served[i] && ++n <= LACKING_MAX)
+        if (!wheels->served[i] && !pin->marker.len && ++n <= LACKING_MAX) /* with one, not every host needs it */
             buf_printf (&lacking, "%s%.*s==%.*s", n > 1 ? ", " : "", TEXT_ARG (pin->name), TEXT_ARG (pin->version));
     }
     if (n > LACKING_MAX)
@@ -142,11 +142,8 @@ static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
 {
     struct draft *draft = wheels->draft;
     struct pins *pins = &draft->plan.pins;
-    struct err err = { 0 };
-    if (requirements_parse (pin_bytes, pins->file.path.ptr, draft->arena, &wheels->pins, &err) != 0) {
-        problem_at (draft->problems, wheels->at, "%s", err.text);
-        return;
-    }
+    if (requirements_parse (pin_bytes, pins->file.path.ptr, draft->arena, &wheels->pins, NULL) != 0)
+        return; /* reported with the pins */
     wheels->served = arena_array (draft->arena, wheels->pins.n, sizeof *wheels->served);
     if (read_folder (wheels) != 0)
         return;

@@ -5,10 +5,11 @@
  *     # comment
  *     --index-url URL            (also --extra-index-url, --find-links, --no-index, --require-hashes,
  *                                 --only-binary NAMES, --prefer-binary, --pre)
- *     name==version \
+ *     name[extras]==version ; marker \
  *         --hash=sha256:<64 hex digits> [--hash=...]
  *
- * Everything else is refused with file and line: no other files, no environment markers, no extras, no ranges, no URLs.
+ * Extras mean nothing, since pip gets --no-deps. Everything else is refused with file and line: no other files, no
+ * ranges, no URLs; lock files of other tools by what they are.
  * Pure. Texts live in the arena given. Any thread. */
 #ifndef SLICEUP_COMMON_MODEL_REQUIREMENTS_H
 #define SLICEUP_COMMON_MODEL_REQUIREMENTS_H
@@ -22,6 +23,7 @@ enum { REQUIREMENTS_MAX = 4096, REQUIREMENT_HASHES_MAX = 512, REQUIREMENTS_BYTES
 struct requirement {
     struct text name;    /* normal form, see below */
     struct text version; /* as written */
+    struct text marker;  /* PEP 508: for which hosts; empty: for all */
     uint32_t line;
     struct digest *hashes; /* any one may match */
     uint32_t hashes_n;
@@ -29,11 +31,20 @@ struct requirement {
 struct requirements {
     struct requirement *items;
     uint32_t n;
-}; /* sorted by name, each name once */
+}; /* sorted by name, each name once for a host */
 
-/* `file` is for messages. A file without a single pin is refused. */
+/* Is told what is wrong with a line, or with the whole file in line 1. */
+typedef void requirements_told_fn (void *owner, uint32_t line, const char *what);
+/* Reads all of a file and tells every mistake, those of lines in their order. A file without a single pin is one.
+ * REQUIREMENTS_BAD_LINES; -1: the file as a whole is none. */
+enum { REQUIREMENTS_BAD_LINES = -2 };
+int requirements_check (struct text bytes, struct arena *arena, requirements_told_fn *told, void *owner,
+                        struct requirements *out);
+/* The same for the first mistake; `file` is for its message. */
 int requirements_parse (struct text bytes, const char *file, struct arena *arena, struct requirements *out,
                         struct err *err);
+/* Drops the pins whose markers do not hold for "3.11.7" and "x86_64". ERR_CONFIG: two of one package remain. */
+int requirements_keep_for (struct requirements *pins, const char *python, const char *machine, struct err *err);
 /* PEP 503: lower case, runs of '-', '_' and '.' become one '-'. A 0 stands behind it. */
 struct text requirement_normal_name (struct text name, struct arena *arena);
 bool requirement_name_valid (struct text name); /* PEP 508, at most 100 characters */

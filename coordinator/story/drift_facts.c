@@ -355,7 +355,7 @@ static struct text pin_of (const struct drift_comparison *work, const struct dri
 {
     const struct requirements *pins = fact->section == SECTION_BUNDLE ? work->query->pins : NULL;
     const struct requirement *pin = pins ? LIST_FIND (*pins, struct requirement, name, fact->name) : NULL;
-    return pin ? pin->version : (struct text){ 0 };
+    return pin && !pin->marker.len ? pin->version : (struct text){ 0 }; /* with a marker it is that of some hosts */
 }
 
 static void add_candidate (struct candidates *list, struct drift_fact *fact, const struct drift_rule *rule,

@@ -22,7 +22,8 @@ static const struct file good_files[] = {
       "  - {id: all, canary: ./own.py, scope: slice, warm: gang, metrics: [loss]}\n"
       "  - {id: true, command: [\"true\", -x]}\n" },
     { "configs/ladders/own.py", "pass\n" },
-    { "configs/pins/q.txt", "six==1.17.0\n" },
+    { "configs/pins/q.txt",
+      "six==1.17.0 --hash=sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n" },
     { "configs/pins/q.sh", "true\n" },
     { "configs/signatures/xla.yaml", "signatures: xla\nlist: []\n" },
     { "configs/signatures/jax.yaml",

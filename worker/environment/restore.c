@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,6 +126,7 @@ static int check_pins_digest (struct restore *restore, struct err *err)
 
 static int step_read (struct restore *restore, enum owner *owner, struct err *err)
 {
+    struct utsname host;
     *owner = OWNER_BUNDLE;
     buf_init (&restore->pins_bytes, REQUIREMENTS_BYTES_MAX);
     if (file_read (restore->pins_path, &restore->pins_bytes, err) || check_pins_digest (restore, err) ||
@@ -135,6 +137,7 @@ static int step_read (struct restore *restore, enum owner *owner, struct err *er
     if (environment_ask_version (restore->python, restore->version, err) ||
         environment_path_of_version (text_of (restore->env_dir), restore->version, restore->path, sizeof restore->path,
                                      err) ||
+        uname (&host) < 0 || requirements_keep_for (&restore->pins, restore->version, host.machine, err) ||
         environment_site (restore->path, restore->version, restore->site, sizeof restore->site, err))
         return -1;
     snprintf (restore->marker, sizeof restore->marker, "%s/" ENVIRONMENT_COMPLETE, restore->path);
