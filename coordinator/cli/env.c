@@ -1,12 +1,15 @@
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/program_start.h"
 #include "common/model/requirements.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cli.h"
@@ -359,6 +362,53 @@ static const struct cli_command check_command_of_env = {
     .options = options,
     .run = restore,
 };
+/* ---- env lock ---- */
+
+enum { LOCK_PYTHON = CLI_OWN, LOCK_OUTPUT };
+
+/* worker/canaries/lock_pins.py does it, bounded, with the pip of that Python. */
+static int env_lock (struct cli *cli, const struct cli_arguments *arguments)
+{
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    const char *const *values = arguments->values;
+    const char *words[] = { values[LOCK_PYTHON] ? values[LOCK_PYTHON] : "python3",
+                            "-I",
+                            text_format (&arena, "%s/worker/canaries/lock_pins.py", cli->share_dir).ptr,
+                            arguments->operands[0],
+                            values[LOCK_OUTPUT],
+                            NULL };
+    const struct program program = { .argv = words, .envp = environ, .in = -1, .out = 1, .error = 2 };
+    pid_t pid;
+    int status = 0;
+    (void) umask (cli->umask);
+    errno = program_start (&pid, &program);
+    if (errno != 0)
+        err_errno (&err, ERR_STATE, "cannot start %s", words[0]);
+    while (!err.code && waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    arena_release (&arena);
+    return err.code ? cli_fail (cli, &err) : WIFEXITED (status) ? WEXITSTATUS (status) : EXIT_COULD_NOT;
+}
+
+static const struct cli_option lock_options[] = {
+    { LOCK_OUTPUT, "--output", .also = "-o", .value = "FILE",
+      .help = "write a new file; one that exists is not replaced", .kind = KIND_FILE },
+    { LOCK_PYTHON, "--python", .value = "PYTHON", .help = "the Python of the hosts, whose pip chooses (python3)" },
+    { 0 },
+};
+
+static const struct cli_command lock_command = {
+    .name = "lock",
+    .summary = "write a pin file, with all versions and hashes, of a file of requirements",
+    .help = "FILE is what pip install -r takes; pip chooses, and installs nothing.",
+    .examples = "sliceup env lock requirements.txt -o locked.txt\n",
+    .exit_status = "0 written, 2 usage, 3 pip could not choose, or something has no hash.",
+    .operands = (const struct cli_operand[]){ { "FILE", 1, 1, .kind = KIND_FILE }, { 0 } },
+    .options = lock_options,
+    .run = env_lock,
+};
+
 static const struct cli_option ls_options[] = {
     { OPTION_JSON ("one object, sizes in bytes") },
     { 0 },
@@ -377,13 +427,15 @@ static const struct cli_command ls_command = {
 const struct cli_command env_command = {
     .name = "env",
     .task = TASK_CACHE,
-    .summary = "build, verify and list the Python environments of the pins",
+    .summary = "build, verify and list the Python environments of the pins, and write pin files",
     .help = "sliceup builds an environment on each host from a pin set: exact versions with hashes. It verifies the "
             "installed versions, and every file of every package against the sha256 from its package. Guide: "
             "docs/guide/environment.md.",
     .examples = "sliceup env restore slice.yaml --wheels ~/wheels --plain\n"
                 "sliceup env check slice.yaml --hosts 'v6e[0-3]'\n"
+                "sliceup env lock requirements.txt -o locked.txt\n"
                 "sliceup env ls\n",
     .exit_status = STATUS,
-    .subcommands = (const struct cli_command *const[]){ &restore_command, &check_command_of_env, &ls_command, NULL },
+    .subcommands = (const struct cli_command *const[]){ &restore_command, &check_command_of_env, &lock_command,
+                                                        &ls_command, NULL },
 };
