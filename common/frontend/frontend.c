@@ -334,8 +334,38 @@ static bool leaves_open (const struct profile *profile, struct text name, const 
            frontend_has_cache (frontend) && !has_flag (*value, "--xla_tpu_use_enhanced_launch_barrier", &decided);
 }
 
+/* openxla/xla:xla/parse_flags_from_env.cc, xla/tsl/util/command_line_flags.cc. Quotes may hold blanks. */
+static const char *why_no_flags (struct text name, struct text value)
+{
+    bool xla = text_is (name, "XLA_FLAGS"), first = true;
+    bool quoted = text_find (value, TEXT_LIT ("'"), NULL) || text_find (value, TEXT_LIT ("\""), NULL);
+    if (!xla && !text_is (name, "LIBTPU_INIT_ARGS"))
+        return NULL;
+    struct text word;
+    for (; text_next_word (&value, TEXT_LIT (" \t\r\n"), &word); first = false) {
+        struct text rest = word, flag = text_take_until (&rest, '=');
+        if (xla && first && text_find (flag, TEXT_LIT ("/"), NULL))
+            return NULL; /* a file of flags */
+        if (xla && text_starts (flag, "--xla_tpu_") && !text_starts (flag, "--xla_tpu_detect_"))
+            return "flags --xla_tpu_* are of libtpu, and XLA ends a program for them: they belong into "
+                   "LIBTPU_INIT_ARGS";
+        bool odd = text_find (word, TEXT_LIT ("\xe2\x80"), NULL); /* U+2010 to 203F: dashes and quotes of print */
+        if (text_starts (flag, xla ? "--" : "-") ? !odd && text_span (flag, "-_.") == flag.len : quoted && !first)
+            continue;
+        return xla && first && word.ptr[0] != '-'
+                   ? "it does not begin with --, so XLA takes it for the name of a file and ends the program: "
+                     "begin each flag with two plain dashes (copied pages may have others, and quotes)"
+                   : "a word of it is no flag: begin each with two plain dashes, with plain quotes and no "
+                     "blanks around its =";
+    }
+    return NULL;
+}
+
 const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value)
 {
+    const char *why = value ? why_no_flags (name, *value) : NULL;
+    if (why)
+        return why;
     bool debugging = text_find (profile->name, TEXT_LIT ("debug"), NULL);
     for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
         if (text_is (name, lints[i].name) && is_found (&lints[i], value) && !(lints[i].debug && debugging))
