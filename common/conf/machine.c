@@ -102,6 +102,8 @@ int conf_find_machine (const char *share_dir, const struct slice_shape *shape, s
     for (uint32_t i = 0; i < n; i++)
         if (chips_of (&rows[i], shape) == (uint64_t) shape->hosts * rows[i].chips)
             *found = rows[i];
+        else if (text_equal (rows[i].accelerator, shape->accelerator) && !found->id.len)
+            found->accelerator = rows[i].accelerator; /* of hosts that do not add up */
     return problems_to_report (&problems, &report, err);
 }
 

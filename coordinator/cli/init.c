@@ -83,14 +83,21 @@ static int find_machine (struct request *request)
     struct first_slice *slice = &request->slice;
     if (conf_find_machine (request->share_dir, &slice->shape, &request->arena, &slice->machine, &request->err) != 0)
         return -1;
-    if (!slice->machine.id.len) {
+    if (!slice->machine.accelerator.len)
+        buf_printf (
+            &request->notes,
+            "warning: '%.*s' is not in configs/machines/tpu.yaml, so nothing is known of its hosts: add a row for "
+            "it (docs/spec/configuration.md, Machine types). The file gets the plain ladder\n",
+            TEXT_ARG (slice->shape.accelerator));
+    else if (!slice->machine.id.len)
         buf_printf (&request->notes,
                     "warning: no machine type of configs/machines/tpu.yaml has hosts of which %u make a slice of "
                     "%.*s%s%.*s: is a worker missing? The file gets the plain ladder\n",
                     slice->shape.hosts, TEXT_ARG (slice->shape.accelerator),
                     slice->shape.topology.len ? " with topology " : "", TEXT_ARG (slice->shape.topology));
+    if (!slice->machine.id.len)
         slice->shape.topology.len = 0;
-    } else if (!slice->shape.topology.len)
+    else if (!slice->shape.topology.len)
         buf_puts (&request->notes, "the topology is not told: add topology: to the file, as the slice was created\n");
     if (slice->machine.id.len && !text_is (slice->machine.accelerator, "v6e"))
         buf_printf (&request->notes,

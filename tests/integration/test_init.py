@@ -127,9 +127,12 @@ class Init(lab.LabTest):
         self.assertIn("the topology is not told", made.err)
         self.assertIn("machine: ct5p-hightpu-4t\nprofile", made.out)
         self.accepted(made)
-        for unknown in (node("V3", "4x4", 4), node("V6E", "4x4", 3), {**plain, "acceleratorType": "v9-16"}):
+        self.assertIn("machine: ct3p-hightpu-4t\ntopology: 4x4\n", self.described(node("V3", "4x4", 4)).out)
+        for unknown, why in ((node("V6E", "4x4", 3), "is a worker missing?"),
+                             ({**plain, "acceleratorType": "v9-16"}, "'v9' is not in configs/machines/tpu.yaml")):
             made = self.described(unknown)
-            self.assertIn("no machine type of configs/machines", made.err)
+            self.assertIn(why, made.err)
+            self.assertEqual(why[0] == "i", "is a worker missing?" in made.err, made)
             self.assertIn("profile: plain\n", made.out)
             self.accepted(made)
 

@@ -271,7 +271,11 @@ TEST_ON (scene, a_machine_type_is_found_by_its_slice)
         { "v6e", 16, 4, "16x1", "" },
         { "v6e", 16, 4, "4x4'", "" },
         { "v6e", 0, 4, "", "" },
-        { "v3", 0, 4, "4x4", "" },
+        { "v3", 32, 4, "4x4", "ct3p-hightpu-4t" },
+        { "v3", 32, 4, "", "ct3p-hightpu-4t" },
+        { "v2", 8, 1, "", "tpu-v2-4t" },
+        { "v3", 32, 3, "", "" },
+        { "v9", 0, 4, "4x4", "" },
         { "", 0, 4, "", "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -281,6 +285,8 @@ TEST_ON (scene, a_machine_type_is_found_by_its_slice)
         assert_int_equal (conf_find_machine (SLICEUP_SOURCE_DIR, &shape, &scene->arena, &found, &scene->err), 0);
         if (!text_is (found.id, cases[i].id))
             fail_msg ("case %zu: '%.*s', expected '%s'", i, TEXT_ARG (found.id), cases[i].id);
+        bool known = cases[i].accelerator[0] && strcmp (cases[i].accelerator, "v9") != 0;
+        assert_int_equal (found.accelerator.len > 0, known); /* hosts that do not add up are of a known kind */
     }
     const struct slice_shape shape = { 0 };
     assert_int_equal (conf_find_machine ("/nowhere", &shape, &scene->arena, &scene->slice.machine, &scene->err), -1);
