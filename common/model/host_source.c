@@ -1,6 +1,7 @@
 #include "common/model/host_source.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/model/hostset_scan.h"
 
@@ -42,9 +43,9 @@ static int host_source_add_name (const char *what, uint32_t entry, struct text s
                                  struct buf *expression, struct err *err)
 {
     if (!host_name_valid (name))
-        return host_source_refuse (
-            err, what, entry, shown,
-            "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 63 bytes");
+        return host_source_refuse (err, what, entry, shown,
+                                   "expected a host name or IPv4 address: letters, digits, '.', '_', '-', at most 253 "
+                                   "bytes, 63 between two dots");
     buf_puts (expression, entry > 1 ? "," : "");
     buf_add_text (expression, name);
     return host_source_too_long (expression, err);
@@ -89,18 +90,13 @@ int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, st
     return 0;
 }
 
-static void skip_comment (struct hostset_scan *scan)
-{
-    while (!hostset_scan_at_end (scan) && hostset_scan_peek (scan) != '\n')
-        scan->at++;
-}
-
-bool host_source_next_word (struct text content, uint32_t *at, struct text *word)
+static bool host_source_take_word (struct text content, uint32_t *at, struct text *word)
 {
     struct hostset_scan scan = { .all = content, .at = *at };
     hostset_scan_skip_blanks (&scan);
     while (hostset_scan_peek (&scan) == '#') {
-        skip_comment (&scan);
+        struct text rest = hostset_scan_text_between (&scan, scan.at, content.len);
+        scan.at += text_take_until (&rest, '\n').len;
         hostset_scan_skip_blanks (&scan);
     }
     uint32_t from = scan.at;
@@ -114,4 +110,30 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
     *word = hostset_scan_text_between (&scan, from, scan.at);
     *at = scan.at;
     return word->len > 0;
+}
+
+/* mpirun(1), deepspeed.ai: "node1 slots=8 max_slots=8", "node1:8" and "node1 8". How many programs a host runs is not
+ * of interest here. */
+bool host_source_next_word (struct text content, uint32_t *at, struct text *word)
+{
+    for (uint32_t before = *at; host_source_take_word (content, at, word); before = *at) {
+        bool first = before == 0 || memchr (content.ptr + before, '\n', (size_t) (word->ptr - content.ptr) - before);
+        struct text count = *word, name;
+        if (text_cut (&count, ':', &name) && count.len && text_digits_end (count, 0) == count.len)
+            *word = name;
+        if (first || !(text_find (*word, TEXT_LIT ("slots="), NULL) || text_digits_end (*word, 0) == word->len))
+            return true;
+    }
+    return false;
+}
+
+const char *host_source_other_tool (struct text word)
+{
+    if (word.ptr[0] == '{' || word.ptr[0] == '"' || text_is (word, "[") || text_starts (word, "[{"))
+        return "JSON";
+    if (text_is (word, "---") || text_ends (word, ":"))
+        return "YAML, such as an Ansible inventory";
+    if (text_starts (word, "ansible_") || (word.len > 1 && word.ptr[0] == '[' && text_is_letter (word.ptr[1])))
+        return "an Ansible inventory";
+    return memchr (word.ptr, '=', word.len) ? "a setting of another tool" : NULL;
 }

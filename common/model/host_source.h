@@ -18,7 +18,12 @@ int host_source_tpu_names (struct text names, struct buf *expression, struct err
  * which a worker is reached; the names are often "unknown". */
 int host_source_tpu_endpoints (struct text endpoints, struct buf *expression, struct err *err);
 /* A file of host sets, one or more a line, comments behind '#': gives one word at a time. False at the end. Blanks
- * within brackets do not separate words. Start with *at = 0. */
+ * within brackets do not separate words; how many slots MPI has on a host is passed over. Start with *at = 0. */
 bool host_source_next_word (struct text content, uint32_t *at, struct text *word);
+/* What a file is by a word of it that is no host set; NULL: nothing that is known. */
+#define HOST_SOURCE_EXPECTED                                                                                           \
+    "names alone, one a line (of an inventory `ansible all -i FILE --list-hosts` prints them); addresses, users and "  \
+    "ports in maps of the slice file, or in ~/.ssh/config with ssh: {config: true}"
+const char *host_source_other_tool (struct text word);
 
 #endif

@@ -137,20 +137,12 @@ static int load_slice (struct request *request)
 /* Each line is an expression of its own, as in nodeset; empty ones among others are passed over. */
 static int add_lines (struct hostset *set, struct text lines, struct err *err)
 {
-    uint32_t from = 0;
+    struct text line;
     bool some = false;
-    for (uint32_t i = 0; i <= lines.len; i++) {
-        if (i < lines.len && lines.ptr[i] != '\n')
-            continue;
-        struct text line = { lines.ptr + from, i - from };
-        from = i + 1;
-        if (line.len == 0 && (some || i < lines.len))
-            continue;
-        some = true;
-        if (hostset_apply_expression (set, HOSTSET_ADD, line, err) < 0)
+    for (; text_next_item (&lines, '\n', &line); some |= line.len > 0)
+        if (line.len && hostset_apply_expression (set, HOSTSET_ADD, line, err) < 0)
             return -1;
-    }
-    return 0;
+    return some ? 0 : hostset_apply_expression (set, HOSTSET_ADD, TEXT_LIT (""), err);
 }
 
 static int add_file (struct hostset *set, const char *path, struct err *err)
@@ -160,7 +152,9 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
     buf_init (&content, HOST_INPUT_MAX_BYTES);
     int rc = host_input_read (path, &content, err);
     for (uint32_t at = 0; rc == 0 && host_source_next_word (buf_as_text (&content), &at, &word);)
-        if (hostset_apply_expression (set, HOSTSET_ADD, word, err) < 0)
+        if (host_source_other_tool (word)
+                ? err_set (err, ERR_PARSE, "%s, expected " HOST_SOURCE_EXPECTED, host_source_other_tool (word))
+                : hostset_apply_expression (set, HOSTSET_ADD, word, err))
             rc = err_prefix (err, "%s", strcmp (path, "-") == 0 ? "standard input" : path);
     buf_release (&content);
     return rc;
