@@ -53,7 +53,10 @@ int generation_open_host_cache (struct generation *generation, struct text root,
     if (!tree_name_valid (host) || host.len > HOST_NAME_MAX_BYTES)
         return err_set (err, ERR_REFUSED,
                         "the name of this host cannot be the name of its per-host cache: it is no valid file name of "
-                        "at most 63 bytes");
+                        "at most %d bytes",
+                        HOST_NAME_MAX_BYTES);
+    char file[HOST_FILE_BYTES];
+    host = host_file_name (host, file);
     snprintf (generation->name, sizeof generation->name, "host-%.*s", TEXT_ARG (host));
     return open_root (generation, root, true, err);
 }

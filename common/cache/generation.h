@@ -8,7 +8,7 @@
 #include "common/cache/manifest.h"
 #include "common/model/msg.h"
 
-enum { GENERATION_NAME_BYTES = 80 };
+enum { GENERATION_NAME_BYTES = 256 };
 
 struct generation {
     int root; /* the frontend's folder; -1: not open */

@@ -9,7 +9,7 @@
 #include "common/model/plan.h"
 
 enum key_kind {
-    KEY_NAME = 1,  /* [A-Za-z0-9._-], as in names of hosts, rungs, files */
+    KEY_NAME = 1,  /* [A-Za-z0-9._-], as in names of rungs and files; with a maximum: of hosts */
     KEY_TEXT,      /* min..max bytes */
     KEY_REFERENCE, /* the name or path of another file */
     KEY_PATH,      /* on the hosts: absolute, or relative to SLICEUP_HOME (elsewhere: to start.directory) */

@@ -238,7 +238,8 @@ void key_describe_value (const struct conf_key *key, struct buf *out)
     char from[DURATION_TEXT_BYTES], to[DURATION_TEXT_BYTES];
     switch (key->kind) {
     case KEY_NAME:
-        buf_printf (out, "a name of letters, digits, '.', '_' and '-', at most %d bytes", ID_MAX_BYTES);
+        buf_printf (out, "a name of letters, digits, '.', '_' and '-', at most %d bytes",
+                    key->max ? (int) key->max : ID_MAX_BYTES);
         break;
     case KEY_TEXT: buf_printf (out, "one line of %" PRIu64 " to %" PRIu64 " bytes", key->min, key->max); break;
     case KEY_REFERENCE: buf_puts (out, "a name or a path"); break;

@@ -87,6 +87,13 @@ static const char *meant (const struct conf_key *key, const struct yaml_node *no
                    : NULL;
 }
 
+/* "gs://bucket/x", and "gs:/bucket/x", which some libraries print. */
+static bool is_url (struct text text)
+{
+    uint32_t colon = text_span (text, "+-.");
+    return colon > 0 && colon + 1 < text.len && text.ptr[colon] == ':' && text.ptr[colon + 1] == '/';
+}
+
 static const char *form (const struct conf_key *key, const struct yaml_node *node)
 {
     if (key->kind == KEY_MAP && is_nothing (node))
@@ -95,6 +102,9 @@ static const char *form (const struct conf_key *key, const struct yaml_node *nod
         return " in braces, or key by key without '- '";
     if (key->kind == KEY_LIST && node->kind == YAML_MAP)
         return ", each item after '- '";
+    if ((key->kind == KEY_PATH || key->kind == KEY_FOLDER || key->kind == KEY_OWN_PATH) && is_url (node->text))
+        return " (a bucket or URL is no folder: mount it, with gcsfuse, s3fs or the like, and name that folder, or "
+               "switch the cache off: {mode: off})";
     if ((key->kind == KEY_PATH || key->kind == KEY_FOLDER) && text_starts (node->text, "~"))
         return " (~ stands for no folder here: it is a path of the hosts)";
     if (key->kind == KEY_DURATION)
@@ -312,10 +322,10 @@ static bool parse_scalar (const struct conf_key *key, const struct yaml_node *no
         return false;
     value->text = node->text;
     switch (key->kind) {
-    case KEY_NAME: return name_is_good (node->text);
+    case KEY_NAME: return key->max ? host_name_valid (node->text) : name_is_good (node->text);
     case KEY_TEXT: return text_fits (node->text, key->min, key->max);
     case KEY_REFERENCE: return text_fits (node->text, 1, PATH_MAX_BYTES);
-    case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES) && node->text.ptr[0] != '~';
+    case KEY_PATH: return text_fits (node->text, 1, PATH_MAX_BYTES) && node->text.ptr[0] != '~' && !is_url (node->text);
     case KEY_OWN_PATH: return local_path_is_good (node->text);
     case KEY_FOLDER: return folder_is_good (node->text, key->min, key->max);
     case KEY_HOSTS: return text_fits (node->text, 1, YAML_SCALAR_MAX_BYTES);

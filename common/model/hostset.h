@@ -1,6 +1,6 @@
 /* hostset.h - sets of host names as people write them, in the syntax of ClusterShell's nodeset: "r[1-4]n[01-16]!r2n07".
  *
- *   name      [A-Za-z0-9._-], not '-' or '.' first, at most HOST_NAME_MAX_BYTES long
+ *   name      [A-Za-z0-9._-], not '-' or '.' first, at most HOST_NAME_MAX_BYTES long, and 63 between two dots
  *   brackets  numbers and ranges in place of digits, any number of them in a name: n[1-4,9], n[01-16], n[0-30/2]
  *   A,B A!B A&B A^B   union, difference, intersection, one of both; from left to right, no precedence
  *   @group    the group of that name, if there are groups; @* all; @rack[1-3] three groups
@@ -17,11 +17,15 @@
 #include <stdbool.h>
 
 enum {
-    HOST_NAME_MAX_BYTES = 63, /* a DNS label, and Linux's own host name */
-    HOSTS_MAX = 4096,         /* of a slice */
+    HOST_NAME_MAX_BYTES = 253, /* RFC 1123: of a whole name, and of what stands between two dots */
+    HOST_LABEL_MAX_BYTES = 63,
+    HOSTS_MAX = 4096, /* of a slice */
 };
 
 bool host_name_valid (struct text name);
+/* The name, or of a long one its beginning and a digest in `out`: with an ending it fits a file's name (NAME_MAX). */
+enum { HOST_FILE_BYTES = 240 };
+struct text host_file_name (struct text name, char out[HOST_FILE_BYTES]);
 struct name_list {
     struct text *items;
     uint32_t n;

@@ -1,7 +1,9 @@
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/base/digest.h"
 #include "common/model/hostset_scan.h"
 
 void item_release (struct hostset_item *item)
@@ -133,7 +135,7 @@ static int read_bracket (struct hostset_item *item, struct hostset_scan *scan)
 {
     uint32_t open = scan->at++;
     if (item->brackets_n == ITEM_BRACKETS_MAX)
-        return hostset_scan_fail (scan, ERR_PARSE, open, "the name would be longer than 63 characters");
+        return hostset_scan_fail (scan, ERR_PARSE, open, "the name would be longer than 253 characters");
     if (!text_find (hostset_scan_text_between (scan, open, scan->all.len), TEXT_LIT ("]"), NULL))
         return hostset_scan_fail (scan, ERR_PARSE, open, "this bracket is never closed");
     item->brackets[item->brackets_n] = (struct hostset_bracket){ item->spans_n, item->spans_n };
@@ -253,11 +255,13 @@ static int make_name (const struct hostset_item *item, const struct hostset_scan
     }
     buf_add_text (name, item->literal[item->brackets_n]);
     if (name->overflow)
-        return hostset_scan_fail (scan, ERR_PARSE, item->at, "the name would be longer than 63 characters");
+        return hostset_scan_fail (scan, ERR_PARSE, item->at, "the name would be longer than 253 characters");
     struct text text = buf_as_text (name);
     if (!host_name_valid (text) && !(item->group && text_is (text, "*")))
-        return hostset_scan_fail (scan, ERR_PARSE, item->at,
-                                  "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first");
+        return hostset_scan_fail (
+            scan, ERR_PARSE, item->at,
+            "expected a host name: letters, digits, '.', '_', '-', not '-' or '.' first, at most 63 "
+            "between two dots");
     *made = text_copy (arena, text);
     return 0;
 }
@@ -313,8 +317,22 @@ static const char also_in_names[] = "._-";
 
 bool host_name_valid (struct text name)
 {
-    return name.len > 0 && name.len <= HOST_NAME_MAX_BYTES && name.ptr[0] != '-' && name.ptr[0] != '.' &&
-           text_span (name, also_in_names) == name.len;
+    struct text rest = name, label;
+    bool good = name.len > 0 && name.len <= HOST_NAME_MAX_BYTES && name.ptr[0] != '-' && name.ptr[0] != '.' &&
+                text_span (name, also_in_names) == name.len;
+    while (good && text_next_item (&rest, '.', &label))
+        good = label.len <= HOST_LABEL_MAX_BYTES;
+    return good;
+}
+
+struct text host_file_name (struct text name, char out[HOST_FILE_BYTES])
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (name.ptr, name.len);
+    if (name.len < HOST_FILE_BYTES)
+        return name;
+    snprintf (out, HOST_FILE_BYTES, "%.200s-%.32s", name.ptr, digest_hex (&digest, hex));
+    return text_of (out);
 }
 
 bool hostset_scan_at_end (const struct hostset_scan *scan)

@@ -163,8 +163,9 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
     struct slice_receipt one = *receipt;
     one.hosts.n = 1;
     for (uint32_t i = 0; i < receipt->hosts.n && receipt->hosts.n <= HOST_FILES_MAX; i++) {
-        char name[HOST_NAME_MAX_BYTES + 32];
-        snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (receipt->hosts.items[i].host));
+        char name[HOST_NAME_MAX_BYTES + 32], file[HOST_FILE_BYTES];
+        struct text host = host_file_name (receipt->hosts.items[i].host, file);
+        snprintf (name, sizeof (name), "receipts/%.*s.json", TEXT_ARG (host));
         buf_clear (json);
         one.hosts.items = &receipt->hosts.items[i];
         receipt_json (&one, query, json);

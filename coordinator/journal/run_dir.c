@@ -50,7 +50,7 @@ static bool run_dir_is_word (struct text name)
 bool run_dir_names_path_safe (const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->hosts.n; i++)
-        if (!host_name_valid (plan->hosts.items[i].name) || !run_dir_is_word (plan->hosts.items[i].name))
+        if (!host_name_valid (plan->hosts.items[i].name))
             return false;
     for (uint32_t i = 0; i < plan->rungs.n; i++)
         if (!run_dir_is_word (plan->rungs.items[i].id))

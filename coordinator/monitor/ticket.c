@@ -29,13 +29,16 @@ static int slice_path (const struct plan *plan, const char *name, char out[PATH_
 
 static int host_path (const struct plan *plan, struct text host, char out[PATH_BYTES], struct err *err)
 {
-    char name[HOST_NAME_MAX_BYTES + 16];
+    char name[HOST_NAME_MAX_BYTES + 16], file[HOST_FILE_BYTES];
+    host = host_file_name (host, file);
     snprintf (name, sizeof name, "hosts/%.*s" PUBLIC_KEY_SUFFIX, TEXT_ARG (host));
     return slice_path (plan, name, out, err);
 }
 
 static int ticket_path (const struct ticket_request *request, struct text host, char out[PATH_BYTES], struct err *err)
 {
+    char file[HOST_FILE_BYTES];
+    host = host_file_name (host, file);
     int len = snprintf (out, PATH_BYTES, "%s/%.*s.ticket", request->folder, TEXT_ARG (host));
     return len < PATH_BYTES ? 0 : err_set (err, ERR_USAGE, "the path given with --out is too long");
 }

@@ -11,11 +11,20 @@ static int hostset_expand (struct text expression, struct arena *arena, struct n
 
 TEST (names_are_bounded_and_plain)
 {
-    char longest[HOST_NAME_MAX_BYTES + 2];
+    char longest[HOST_NAME_MAX_BYTES + 2], file[HOST_FILE_BYTES];
     memset (longest, 'a', sizeof longest);
+    assert_true (host_name_valid ((struct text){ longest, HOST_LABEL_MAX_BYTES }));
+    assert_false (host_name_valid ((struct text){ longest, HOST_LABEL_MAX_BYTES + 1 }));
+    for (size_t i = HOST_LABEL_MAX_BYTES; i < sizeof longest; i += HOST_LABEL_MAX_BYTES + 1)
+        longest[i] = '.';
     assert_true (host_name_valid ((struct text){ longest, HOST_NAME_MAX_BYTES }));
     assert_false (host_name_valid ((struct text){ longest, HOST_NAME_MAX_BYTES + 1 }));
     assert_true (host_name_valid (text_of ("t1v-n_0.example")));
+    assert_text (host_file_name (text_of ("t1v-n_0.example"), file), "t1v-n_0.example");
+    struct text first = text_copy (&t->arena, host_file_name ((struct text){ longest, HOST_NAME_MAX_BYTES }, file));
+    longest[HOST_NAME_MAX_BYTES - 1] = 'b';
+    struct text second = host_file_name ((struct text){ longest, HOST_NAME_MAX_BYTES }, file);
+    assert_true (first.len == second.len && first.len < HOST_FILE_BYTES && !text_equal (first, second));
     assert_false (host_name_valid (text_of ("")));
     assert_false (host_name_valid (text_of ("-oProxyCommand=x")));
     assert_false (host_name_valid (text_of ("..")));

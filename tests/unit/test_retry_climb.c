@@ -321,8 +321,8 @@ TEST (names_leave_room_for_what_is_said)
             end_all (&bench, ENDING_EXITED, 1, "No space left on device");
         struct text sentence = last_fact (&bench, FACT_RUN_ENDED)->of.run_ended.sentence;
         assert_has (sentence, " 4 hosts, pppp");
-        assert_has (sentence, passes ? TEXT_LIT ("sss... in ")
-                                     : TEXT_LIT ("sss... failed: No space left on device; exited with status 1"));
+        assert_has (sentence, passes ? TEXT_LIT ("ppp... in ")
+                                     : TEXT_LIT ("ppp... failed: No space left on device; exited with status 1"));
         bench_close (&bench);
     }
 }
