@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -220,6 +221,31 @@ static int measure_room (struct cache_builtin *builtin, struct err *err)
                     builtin->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
 }
 
+/* The catalogue of this root has to have mode 0600. On buckets, SMB and drives of Windows the mount decides: gcsfuse(1),
+ * s3fs(1), mount.cifs(8). */
+static int check_modes (const struct cache_builtin *builtin, struct err *err)
+{
+    char path[PATH_MAX_BYTES + 32], mount[NAME_MAX_BYTES + 1] = "unknown";
+    struct stat at = { 0 };
+    snprintf (path, sizeof path, "%s/probe-mode-XXXXXX", builtin->root);
+    int fd = builtin->writable ? mkostemp (path, O_CLOEXEC) : -1;
+    if (fd < 0) /* what cannot be made is found below */
+        return 0;
+    (void) fchmod (fd, 0600);
+    int rc = fstat (fd, &at);
+    close (fd);
+    (void) unlink (path);
+    if (rc < 0 || (at.st_mode & 0077) == 0)
+        return 0;
+    (void) storage_describe_mount (builtin->root, mount, sizeof mount, NULL);
+    return err_set (
+        err, ERR_STATE,
+        "a file of mode 0600 in the cache root %.150s gets mode %04o: its mount (%.100s) gives all files one "
+        "mode; mount it with file-mode=600,dir-mode=700 (gcsfuse), umask=0077 (s3fs, rclone, drvfs) or "
+        "file_mode=0600,dir_mode=0700 (cifs)",
+        builtin->root, at.st_mode & 07777, mount);
+}
+
 /* Programs compiled for other hardware may load and then crash, so each kind has its own family. */
 static void say_hardware (struct cache_builtin *builtin)
 {
@@ -278,7 +304,7 @@ static int cache_builtin_look (struct cache_builtin *builtin, struct err *err)
     if (make_root (builtin, err) < 0 || measure_room (builtin, err) < 0)
         return -1;
     protocol_writer_phase (builtin->writer, "storage");
-    if (identify (builtin, err) < 0)
+    if (check_modes (builtin, err) < 0 || identify (builtin, err) < 0)
         return -1;
     say_hardware (builtin);
     protocol_writer_phase (builtin->writer, "enforcement");
