@@ -119,7 +119,7 @@ bool host_source_next_word (struct text content, uint32_t *at, struct text *word
     for (uint32_t before = *at; host_source_take_word (content, at, word); before = *at) {
         bool first = before == 0 || memchr (content.ptr + before, '\n', (size_t) (word->ptr - content.ptr) - before);
         struct text count = *word, name;
-        if (text_cut (&count, ':', &name) && count.len && text_digits_end (count, 0) == count.len)
+        if (text_cut (&count, ':', &name) && name.len && count.len && text_digits_end (count, 0) == count.len)
             *word = name;
         if (first || !(text_find (*word, TEXT_LIT ("slots="), NULL) || text_digits_end (*word, 0) == word->len))
             return true;

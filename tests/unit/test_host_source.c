@@ -91,4 +91,7 @@ TEST (words_are_parted_by_blanks_outside_brackets)
             fail_msg ("%.*s instead of %s", TEXT_ARG (word), expected[i]);
     }
     assert_false (host_source_next_word (content, &at, &word));
+    at = 0;
+    assert_true (host_source_next_word (TEXT_LIT (":8 x"), &at, &word));
+    assert_text (word, ":8"); /* nothing stands before it */
 }
