@@ -322,6 +322,9 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                              "smallest first: `{batch: [8, 16], padding: true}`. `padding`: what has another size is "
                              "padded to the next; default false. At most 8 dimensions of 32 sizes. Our canaries "
                              "keep to it, and a command by `shaped ()`. Default: programs choose." },
+    [PROFILE_PORT] = { "port", KEY_NUMBER, 1024, 65000, .fallback = "29500",
+                       .help = "What `{port}` stands for in the first attempt at a rung; one more in each further "
+                               "attempt. It has to be free on the host of rank 0." },
 };
 
 static const struct conf_key ladder_keys[LADDER_KEYS] = {

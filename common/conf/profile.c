@@ -39,10 +39,11 @@ static int check_placeholders (struct draft *draft, const struct yaml_node *key)
     struct text name;
     if (!launch_find_unknown_placeholder (key->value->text, &name))
         return 0;
-    return problem_at (draft->problems, key->value,
-                       "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
-                       "{address}, {addresses}, {slice}, {slices}; {{word}} is the text {word}",
-                       TEXT_ARG (key->text), TEXT_ARG (name));
+    return problem_at (
+        draft->problems, key->value,
+        "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
+        "{address}, {addresses}, {address0}, {port}, {rendezvous}, {slice}, {slices}; {{word}} is the text {word}",
+        TEXT_ARG (key->text), TEXT_ARG (name));
 }
 
 /* Refuses to unset what programs need; the worker passes its own if the profile sets none. */
@@ -287,6 +288,11 @@ void draft_profile (struct draft *draft)
     check_backend (draft, &profile[PROFILE_BACKEND]);
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     profile_read_env (draft, profile);
+    if (launch_uses_port (plan))
+        plan->port = (uint32_t) profile[PROFILE_PORT].number;
+    else if (profile[PROFILE_PORT].given)
+        warning_at (draft->problems, profile[PROFILE_PORT].node,
+                    "the profile gives a port that no variable holds; expected {port} or {rendezvous} in one");
     read_inherit (draft, &profile[PROFILE_INHERIT]);
     read_shapes (draft, root, &profile[PROFILE_SHAPES]);
     draft_take_machine (draft, profile);

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const placeholders[] = { "rank", "world", "host", "address", "addresses", "slice", "slices" };
-enum placeholder { RANK, WORLD, HOST, ADDRESS, ADDRESSES, SLICE, SLICES, PLACEHOLDERS };
+static const char *const placeholders[] = { "rank",  "world",  "host",     "address", "addresses",
+                                            "slice", "slices", "address0", "port",    "rendezvous" };
+enum placeholder { RANK, WORLD, HOST, ADDRESS, ADDRESSES, SLICE, SLICES, ADDRESS0, PORT, RENDEZVOUS, PLACEHOLDERS };
+enum { PORTS_APART = 512 }; /* two attempts, or two hosts of one machine, do not get the same one */
 
 /* One piece of a value: plain text, then a word in braces. */
 struct piece {
@@ -18,7 +20,7 @@ static uint32_t braces_at (struct text value, uint32_t at)
     uint32_t to = at + 1;
     if (value.ptr[at] != '{')
         return 0;
-    while (to < value.len && value.ptr[to] >= 'a' && value.ptr[to] <= 'z')
+    while (to < value.len && ((value.ptr[to] >= 'a' && value.ptr[to] <= 'z') || (to > at + 1 && value.ptr[to] == '0')))
         to++;
     return to > at + 1 && to < value.len && value.ptr[to] == '}' ? to + 1 - at : 0;
 }
@@ -77,6 +79,18 @@ static void add_addresses (struct buf *out, const struct launch_place *place)
     }
 }
 
+static struct text address_0 (const struct launch_place *place)
+{
+    return place->plan->hosts.items[place->ranks ? place->ranks[0] : 0].address;
+}
+
+static void add_rendezvous (struct buf *out, const struct launch_place *place)
+{
+    struct text address = address_0 (place);
+    bool colons = memchr (address.ptr, ':', address.len); /* IPv6 */
+    buf_printf (out, colons ? "[%.*s]:%u" : "%.*s:%u", TEXT_ARG (address), place->port);
+}
+
 /* A plan has exactly one slice. */
 static void launch_variables_add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
 {
@@ -88,6 +102,9 @@ static void launch_variables_add_value (struct buf *out, const struct piece *pie
     case ADDRESSES: add_addresses (out, place); break;
     case SLICE: buf_puts (out, "0"); break;
     case SLICES: buf_puts (out, "1"); break;
+    case ADDRESS0: buf_add_text (out, address_0 (place)); break;
+    case PORT: buf_printf (out, "%u", place->port); break;
+    case RENDEZVOUS: add_rendezvous (out, place); break;
     default: buf_printf (out, "{%.*s}", TEXT_ARG (piece->word));
     }
 }
@@ -115,6 +132,7 @@ struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ra
                                   .host = own->name,
                                   .address = own->address,
                                   .plan = plan,
+                                  .port = plan->profile.port,
                                   .ranks = ranks };
 }
 
@@ -126,17 +144,31 @@ static bool any_holds (const var_list *vars, unsigned bits)
     return false;
 }
 
-bool launch_uses_addresses (const struct profile *profile)
+static bool profile_holds (const struct profile *profile, unsigned bits)
 {
-    const unsigned all = 1U << ADDRESSES;
-    return any_holds (&profile->env, all) || any_holds (&profile->host_env.set, all) ||
-           any_holds (&profile->slice_env.set, all);
+    return any_holds (&profile->env, bits) || any_holds (&profile->host_env.set, bits) ||
+           any_holds (&profile->slice_env.set, bits);
 }
 
-static void add_differing (const var_list *vars, text_list *names)
+bool launch_uses_ranks (const struct profile *profile)
+{
+    return profile_holds (profile, 1U << ADDRESSES | 1U << ADDRESS0 | 1U << RENDEZVOUS);
+}
+
+bool launch_uses_port (const struct profile *profile)
+{
+    return profile_holds (profile, 1U << PORT | 1U << RENDEZVOUS);
+}
+
+uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank)
+{
+    return profile->port ? profile->port + (attempt - 1 + rank) % PORTS_APART : 0;
+}
+
+static void add_differing (const var_list *vars, unsigned bits, text_list *names)
 {
     for (uint32_t i = 0; i < vars->n; i++)
-        if (launch_variables_holds (vars->items[i].value, 1U << RANK | 1U << HOST | 1U << ADDRESS) &&
+        if (launch_variables_holds (vars->items[i].value, bits) &&
             !text_is_among (vars->items[i].name, names->items, names->n))
             names->items[names->n++] = vars->items[i].name;
 }
@@ -145,9 +177,10 @@ text_list launch_differing_by_host (const struct profile *profile, struct arena 
 {
     uint32_t most = profile->env.n + profile->host_env.set.n + profile->slice_env.set.n;
     text_list names = { .items = arena_array (arena, most, sizeof *names.items) };
-    add_differing (&profile->env, &names);
-    add_differing (&profile->host_env.set, &names);
-    add_differing (&profile->slice_env.set, &names);
+    const unsigned own = 1U << RANK | 1U << HOST | 1U << ADDRESS, alone = own | 1U << PORT | 1U << RENDEZVOUS;
+    add_differing (&profile->env, alone, &names);
+    add_differing (&profile->host_env.set, alone, &names);
+    add_differing (&profile->slice_env.set, own, &names);
     return names;
 }
 

@@ -1,8 +1,8 @@
 /* launch_variables.h - the variables of a profile for one program: those of its scope, with placeholders filled for its
  * host. Pure.
  *
- * A value may hold {rank}, {world}, {host}, {address}, {addresses}, {slice} and {slices}; docs/spec/configuration.md
- * says what each stands for. {{word}} is the text {word}. Other text in braces stays as it is, unless it looks like a
+ * A value may hold {rank}, {world}, {host}, {address}, {addresses}, {address0}, {port}, {rendezvous}, {slice} and
+ * {slices}; docs/spec/configuration.md says what each stands for. {{word}} is the text {word}. Other text in braces stays as it is, unless it looks like a
  * placeholder. */
 #ifndef SLICEUP_COMMON_MODEL_LAUNCH_VARIABLES_H
 #define SLICEUP_COMMON_MODEL_LAUNCH_VARIABLES_H
@@ -14,13 +14,17 @@ struct launch_place {
     uint32_t rank, world; /* of its host in its group: the slice, or a part of it */
     struct text host, address;
     const struct plan *plan;
+    uint32_t port;         /* of {port} */
     const uint32_t *ranks; /* the group's ranks in the plan; NULL: all hosts */
 };
 
 /* The place of the host at index `at` of the `n` `ranks`; NULL: all hosts. */
 struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ranks, uint32_t n, uint32_t at);
-/* Does a value contain {addresses}? Only then a place needs `ranks`. */
-bool launch_uses_addresses (const struct profile *profile);
+/* Does a value name other hosts of the group? Only then a place needs `ranks`. */
+bool launch_uses_ranks (const struct profile *profile);
+bool launch_uses_port (const struct profile *profile);
+/* {port} of an attempt; `rank` of a program that is alone on its host, else 0. 0: the profile uses none. */
+uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank);
 /* Variables whose values the profile makes different on each host. */
 text_list launch_differing_by_host (const struct profile *profile, struct arena *arena);
 /* Finds an unknown word of small letters in braces, probably a misspelt placeholder. False: none. */

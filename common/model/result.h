@@ -80,6 +80,7 @@ enum durability { DURABILITY_NONE = 0, DURABILITY_STABLE, DURABILITY_RERUN, DURA
 extern const struct enum_names durability_names;
 #define NOTE_WARNING "warning" /* source of what people are told at once */
 #define NOTE_LIMIT "its limit on "
+#define NOTE_PORT "the port of {port}, " /* the problem of an attempt that another attempt does not have */
 #define NOTE_READ_ONLY "is mounted read-only"
 #define NOTE_NAME_SERVER "name server"
 #define NOTE_AT_FAILURE "at failure" /* source of what the worker found on its host when the program had failed */

@@ -525,6 +525,8 @@ static void print_all (const struct plan *plan, FILE *to)
     print_list ("  inherited from the worker, where it has them: ", plan->profile.inherit.items,
                 plan->profile.inherit.n, "\n", to);
     print_shapes (&plan->profile, to);
+    if (plan->profile.port)
+        fprintf (to, "  port %u of the host of rank 0, one more in each further attempt\n", plan->profile.port);
     if (plan->pins.file.path.len)
         fprintf (to, "pins    %.*s (sha256 %.12s...)%s\n", TEXT_ARG (plan->pins.name), plan->pins.file.sha256.ptr,
                  plan->pins.wheels.n ? ", from wheels copied to the hosts" : "");

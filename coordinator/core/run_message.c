@@ -95,9 +95,10 @@ static struct launch_place run_message_place_of (const struct coord *coord, uint
     const struct plan *plan = &coord->state->plan;
     const struct pass_state *pass = &coord->state->pass;
     struct launch_place place = launch_place_of (plan, NULL, 0, pass->parts.items[at].host);
+    place.port = launch_port_of (&plan->profile, pass->key.attempt, alone ? place.rank : 0);
     if (alone)
         return place;
-    uint32_t *ranks = launch_uses_addresses (&plan->profile) ? arena_array (arena, pass->parts.n, sizeof *ranks) : NULL;
+    uint32_t *ranks = launch_uses_ranks (&plan->profile) ? arena_array (arena, pass->parts.n, sizeof *ranks) : NULL;
     for (uint32_t i = 0; ranks && i < pass->parts.n; i++)
         ranks[i] = pass->parts.items[i].host;
     place.ranks = ranks;
@@ -115,6 +116,7 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
     profile.env = launch_variables_of (&coord->state->plan.profile, scope, &place, arena);
     profile.inherit = launch_inherited_by (&coord->state->plan.profile, scope, arena);
     profile.host_env = profile.slice_env = (struct scope_env){ 0 };
+    profile.port = place.port;
     return profile;
 }
 

@@ -93,6 +93,7 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     if (result->ending != ENDING_NOT_STARTED)
         return true;
     enum owner owner = result->owner ? result->owner : OWNER_SLICEUP;
+    out->transient = text_starts (result->problem, NOTE_PORT);
     return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "fix what the cause names, then run again");
 }
 

@@ -1,6 +1,7 @@
 """Variables that a profile gives to the programs of a scope, to each host, and lets them inherit from the worker."""
 import json
 import os
+import socket
 import unittest
 
 import lab
@@ -56,6 +57,64 @@ class Variables(lab.LabTest):
         self.assertIn("  of programs of scope host:\n  BOUNDS=1,1,1\n  PLACE={rank} of {world} at {address}\n  PEERS not set, not inherited\n",
                       shown)
         self.assertIn("  inherited from the worker, where it has them: NOT_THERE, PEERS, POD_ID\n", shown)
+
+
+# A script for torchrun, as tutorials have it, that knows nothing of us.
+TORCHRUN = """import os, socket
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+print(f"rank {rank} of {world} at {at[0]}:{at[1]}", flush=True)
+if rank == 0:
+    with socket.create_server(at) as server:
+        for _ in range(world - 1):
+            server.accept()
+else:
+    while socket.socket().connect_ex(at):
+        pass
+"""
+
+
+class OfTorchrun(lab.LabTest):
+    """A script for torchrun runs unchanged, with a port that is free."""
+
+    def printed(self, scope, port):
+        text = (lab.TOP / "configs/profiles/torchrun.yaml").read_text() + f"port: {port}\n"
+        self.lab.write("train.py", TORCHRUN)
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "train", "scope": scope, "command": ["python3", "./train.py"],
+                                                  "timeout": "20s"}])
+        slice_file = self.lab.slice(hosts=3, ladder=str(ladder), limits={"retry_wait": "10ms"},
+                                    profile=str(self.lab.write("torchrun.yaml", text)))
+        self.assertIn(f"  port {port} of the host of rank 0", self.lab.sliceup("check", slice_file).out)
+        self.ended = self.lab.sliceup("run", slice_file)
+        out = self.lab.sliceup("logs", "--rung", "train").out
+        return [line for line in out.splitlines() if line.startswith("rank ")]
+
+    @staticmethod
+    def listener():
+        """Somebody who listens at a port below those that the kernel gives out."""
+        for port in range(23000, 24000, 3):
+            try:
+                return socket.create_server(("127.0.0.1", port)), port
+            except OSError:
+                continue
+
+    def test_the_hosts_of_a_slice_meet_at_rank_0(self):
+        held, port = self.listener()
+        held.close()
+        lines = self.printed("slice", port)
+        self.passes(self.ended)
+        self.assertEqual([f"rank {n} of 3 at 127.0.0.1:{port}" for n in range(3)], lines)
+        alone = self.printed("host", port)
+        self.passes(self.ended)
+        self.assertEqual([f"rank 0 of 1 at 127.0.0.1:{port + n}" for n in range(3)], alone)
+
+    def test_a_port_that_is_taken_is_told_and_the_next_attempt_has_another(self):
+        held, port = self.listener()
+        with held:
+            lines = self.printed("slice", port)
+        self.passes(self.ended)
+        self.assertEqual([f"rank {n} of 3 at 127.0.0.1:{port + 1}" for n in range(3)], lines[-3:])
+        self.assertIn(f"the port of {{port}}, {port}, is taken on this host", self.lab.sliceup("receipt", "--json").out)
 
 
 class Shapes(lab.LabTest):

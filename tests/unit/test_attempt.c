@@ -8,8 +8,10 @@
 #include "worker/facts/facts.h"
 #include "worker/process/exec.h"
 #include "worker/sandbox/confine.h"
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 /* ---- commands ---- */
 
@@ -51,6 +53,39 @@ TEST_ON (b, its_environment_is_an_allow_list_and_the_profile)
     has (r->tail, "PATH=");
     assert_has_not (r->tail, "NOT_ORDERED");
     has (r->tail, "/scratch/2.once.1\n");
+}
+
+/* A port at which this process listens; the caller closes `*fd`. */
+static uint32_t taken_port (int *fd)
+{
+    struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    socklen_t len = sizeof any;
+    *fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true (bind (*fd, (struct sockaddr *) &any, len) == 0 && listen (*fd, 1) == 0);
+    assert_int_equal (getsockname (*fd, (struct sockaddr *) &any, &len), 0);
+    return ntohs (any.sin_port);
+}
+
+TEST_ON (b, rank_0_does_not_begin_where_its_port_is_taken)
+{
+    int fd;
+    use_command (b, "exit 0");
+    b->run.profile.port = taken_port (&fd);
+    const struct result *r = run (b);
+    close (fd);
+    assert_int_equal (r->ending, ENDING_NOT_STARTED);
+    assert_int_equal (r->owner, OWNER_HOST);
+    has (r->problem, NOTE_PORT);
+}
+
+TEST_ON (b, another_rank_begins_whatever_its_own_ports)
+{
+    int fd;
+    use_command (b, "exit 0");
+    b->run.rank = 1;
+    b->run.profile.port = taken_port (&fd);
+    assert_int_equal (run (b)->ending, ENDING_EXITED);
+    close (fd);
 }
 
 TEST_ON (b, a_variable_without_a_name_is_refused)

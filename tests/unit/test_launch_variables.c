@@ -61,6 +61,25 @@ TEST (a_part_of_the_slice_has_ranks_of_its_own)
     arena_reset (&arena);
 }
 
+TEST (where_rank_0_of_a_part_is_met)
+{
+    struct plan plan = plan_made ();
+    struct plan_host six[] = { hosts[0], { .name = TEXT_LIT ("d"), .address = TEXT_LIT ("fd00::4") }, hosts[2] };
+    struct var vars[] = { VAR ("A", "{address0} {port}"), VAR ("B", "tcp://{rendezvous}") };
+    const uint32_t ranks[] = { 1, 2 };
+    plan.hosts.items = six;
+    plan.profile = (struct profile){ .slice_env = { { vars, 2 }, { 0 } }, .port = 29500 };
+    assert_true (launch_uses_ranks (&plan.profile) && launch_uses_port (&plan.profile));
+    struct launch_place place = launch_place_of (&plan, NULL, 0, 2), part = launch_place_of (&plan, ranks, 2, 1);
+    const struct var whole[] = { VAR ("A", "10.0.0.1 29500"), VAR ("B", "tcp://10.0.0.1:29500") };
+    expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena), whole, 2);
+    part.port = launch_port_of (&plan.profile, 3, 0);
+    const struct var third[] = { VAR ("A", "fd00::4 29502"), VAR ("B", "tcp://[fd00::4]:29502") };
+    expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &part, &arena), third, 2);
+    assert_int_equal (launch_port_of (&(struct profile){ 0 }, 3, 2), 0);
+    arena_reset (&arena);
+}
+
 TEST (nothing_is_inherited_that_is_set_or_unset)
 {
     struct plan plan = plan_made ();
@@ -89,7 +108,10 @@ TEST (only_small_letters_in_braces_are_placeholders)
                   { "{host} {ad}", "ad" },
                   { "{1}", NULL },
                   { "", NULL },
-                  { "{slices}{x}", "x" } };
+                  { "{slices}{x}", "x" },
+                  { "{address0}:{port}", NULL },
+                  { "{address1}", NULL },
+                  { "{adress0}", "adress0" } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct text name;
         bool found = launch_find_unknown_placeholder (text_of (cases[i].value), &name);
@@ -115,9 +137,9 @@ TEST (what_differs_by_host_is_told_by_its_placeholders)
     text_list names = launch_differing_by_host (&plan.profile, &arena);
     assert_int_equal (names.n, 2);
     assert_true (text_is (names.items[0], "ID") && text_is (names.items[1], "ADDRESS"));
-    assert_true (launch_uses_addresses (&plan.profile));
+    assert_true (launch_uses_ranks (&plan.profile));
     plan.profile.slice_env = (struct scope_env){ 0 };
-    assert_false (launch_uses_addresses (&plan.profile));
+    assert_false (launch_uses_ranks (&plan.profile) || launch_uses_port (&plan.profile));
     arena_reset (&arena);
 }
 

@@ -8,8 +8,11 @@
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/protected_paths.h"
 #include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -104,9 +107,31 @@ static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *
     return 0;
 }
 
+/* Does anybody listen at the port of the profile, at which rank 0 is going to? Beside a canary's it goes unused. */
+static int check_port (const struct msg_run *run, struct err *err)
+{
+    struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons ((uint16_t) run->profile.port) };
+    int on = 1, fd = -1, rc = 0;
+    if (run->profile.port && run->rank == 0 && run->rung.kind == PROGRAM_COMMAND)
+        fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    (void) setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* past connections that linger */
+    if (bind (fd, (const struct sockaddr *) &any, sizeof any) < 0 && errno == EADDRINUSE)
+        rc = err_set (err, ERR_STATE,
+                      NOTE_PORT
+                      "%u, is taken on this host, where rank 0 would listen: ss -ltnp 'sport = :%u' names the "
+                      "process; end it, or give the profile another port: (docs/spec/configuration.md)",
+                      run->profile.port, run->profile.port);
+    close (fd);
+    return rc;
+}
+
 /* Begins the program, whose files are here, or waits for its device. */
 static int begin_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
 {
+    if (check_port (&attempt->run, err) < 0)
+        return -1;
     if (!device_is_wanted (&attempt->run))
         return start_program (attempt, now_ms, err);
     attempt->step = STEP_AWAITING;
