@@ -1,4 +1,5 @@
 /* command.c - a rung's command: its words, the files that are sent with it, and its program's limits. */
+#include <dirent.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
+#include "common/model/kit.h"
 
 static const struct conf_file_kind file_kind = { "file", "", "" };
 
@@ -132,10 +134,68 @@ static void check_shapes (struct draft *draft, const struct yaml_node *words, co
                     TEXT_ARG (profile->shapes.items[0].name));
 }
 
+/* ---- a folder, and what lies beside a program without one ---- */
+
+static void read_workdir (struct draft *draft, const struct conf_value *workdir, const char *top, struct rung *rung)
+{
+    struct text path = workdir->given ? workdir->text : (struct text){ 0 };
+    while (text_starts (path, "./"))
+        text_skip (&path, 2);
+    rung->workdir = text_is (path, ".") ? (struct text){ 0 } : path;
+    if (rung->workdir.len && path.ptr[0] != '/' &&
+        (!top || !kit_name_is_good (path) ||
+         access (text_format (draft->arena, "%s/%.*s", top, TEXT_ARG (path)).ptr, X_OK)))
+        problem_at (draft->problems, workdir->node,
+                    "workdir is %s, expected an absolute path on the hosts, or a path below the rung's `folder`",
+                    problem_quote (draft->problems, workdir->text));
+}
+
+/* Lists what a failed program may have looked for: all there but what is hidden, as far as it has room. */
+static void list_beside (struct draft *draft, const char *path, struct rung *rung)
+{
+    struct dirent **entries = NULL;
+    uint32_t bytes = 0;
+    rung->beside.items = arena_array (draft->arena, BESIDE_MAX, sizeof (struct text));
+    for (int i = 0, n = scandir (path, &entries, NULL, alphasort); i < n; free (entries[i++])) {
+        struct text name = text_of (entries[i]->d_name);
+        if (name.ptr[0] != '.' && name_is_good (name) && rung->beside.n < BESIDE_MAX &&
+            (bytes += name.len) <= BESIDE_BYTES_MAX)
+            rung->beside.items[rung->beside.n++] = text_copy (draft->arena, source_stem (name, ".py"));
+    }
+    free (entries);
+}
+
+/* Without a folder the program begins in an empty one. */
+static void find_beside (struct draft *draft, const struct yaml_node *words, const struct kit_sources *files,
+                         struct rung *rung)
+{
+    const char *file = files->n ? files->items[0].ref.path.ptr : words->file;
+    if (files->n || text_starts (path_name (rung->argv.items[0]), "python"))
+        list_beside (draft, source_beside (draft->arena, file, TEXT_LIT (".")), rung);
+    for (const struct yaml_node *word = words->first->next; word && !rung->workdir.len; word = word->next) {
+        struct text name = { word->text.ptr, text_span (word->text, "_-") };
+        if (name.len < word->text.len && rung_lacks (rung, name)) /* "pkg.train", "train.py", "configs/base.json" */
+            warning_at (draft->problems, word,
+                        "%.*s lies beside the ladder file and is not copied to hosts, expected the rung's key folder: "
+                        "., or ./ before a file",
+                        TEXT_ARG (name));
+    }
+}
+
 static void read_files (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
     struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
     const struct yaml_node *words = of[RUNG_COMMAND].node, *more = of[RUNG_FILES].node;
+    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n ||
+                   text_starts (path_name (rung->argv.items[0]), "python");
+    const char *top = NULL;
+    if (of[RUNG_FOLDER].given && draft_command_kit (draft, words, &files, reports, rung) == 0)
+        top = of[RUNG_FOLDER].good ? draft_folder (draft, of[RUNG_FOLDER].node, rung) : NULL;
+    read_workdir (draft, &of[RUNG_WORKDIR], top, rung);
+    if (of[RUNG_FOLDER].given && of[RUNG_FILES].given)
+        problem_at (draft->problems, more, "files are given beside a folder, expected one of the two");
+    if (of[RUNG_FOLDER].given) /* words stay as they are: the program begins in the copy, as a shell would here */
+        return;
     for (const struct yaml_node *word = words->first; word; word = word->next)
         if (is_file_word (word->text) && command_add_file (draft, word, &files) < 0)
             return;
@@ -153,8 +213,7 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
             return;
     }
     check_shapes (draft, words, &files);
-    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n ||
-                   text_starts (path_name (rung->argv.items[0]), "python");
+    find_beside (draft, words, &files, rung);
     if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
         name_words (draft, words, &files, rung);
 }
@@ -215,7 +274,7 @@ static void read_report (struct draft *draft, const struct yaml_node *at, struct
 
 void draft_command (struct draft *draft, const struct conf_value of[], struct rung *rung)
 {
-    static const int only[] = { RUNG_FILES, RUNG_AT_MOST, RUNG_SAME };
+    static const int only[] = { RUNG_FILES, RUNG_FOLDER, RUNG_WORKDIR, RUNG_AT_MOST, RUNG_SAME };
     const struct conf_value *command = &of[RUNG_COMMAND];
     for (size_t i = 0; i < sizeof only / sizeof only[0] && rung->kind != PROGRAM_COMMAND; i++)
         if (of[only[i]].given)

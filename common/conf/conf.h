@@ -52,6 +52,9 @@ struct conf_options {
      * for one, or was too slow. NULL: ssh is not asked, and ~/.ssh/config is ignored. */
     int (*ssh_answers) (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,
                         struct err *err);
+    /* Appends a folder, without what git ignores, as one archive of tar. NULL: it is taken for empty. */
+    int (*pack_folder) (const char *folder, struct buf *out, struct err *err);
+    var_list *packs;     /* receives the archives of folders (sha256, bytes); may be NULL */
     bool starts_nothing; /* local files needed only to start workers may be missing */
     var_list *groups;    /* receives the slice file's groups (name, host set); may be NULL */
 };

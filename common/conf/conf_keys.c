@@ -349,6 +349,13 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                        .example = "[sh, -c, 'first | second']" },
     [RUNG_FILES] = { "files", KEY_LIST,
                      .help = "With `command`: further files that are copied to hosts, relative to the ladder file." },
+    [RUNG_FOLDER] = { "folder", KEY_TEXT, 1, PATH_MAX_BYTES,
+                      .help = "With `command`, instead of `files`: a folder, relative to the ladder file, that is "
+                              "copied to "
+                              "hosts whole, without what git ignores. The program begins in the copy." },
+    [RUNG_WORKDIR] = { "workdir", KEY_TEXT, 1, PATH_MAX_BYTES,
+                       .help = "With `command`: the working folder: an absolute path on the hosts, or a path below "
+                               "`folder`. Default: `folder`, else an empty folder." },
     [RUNG_SCOPE] = { "scope", KEY_WORD, .words = &scope_names, .fallback = "host",
                      .help = "`host`: each host alone. `slice`: all hosts as one group." },
     [RUNG_WARM] = { "warm", KEY_WORD, .words = &warm_words, .fallback = "none",

@@ -70,6 +70,8 @@ struct source {
 /* `at` has the reference as its text, and its place; paths are relative to the file of `at`. */
 int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
                  const struct yaml_node *at, struct problem_list *problems);
+/* The path of `word`, which is relative to the folder of `file`. */
+const char *source_beside (struct arena *arena, const char *file, struct text word);
 /* The last part of a path without `extension`. */
 struct text source_stem (struct text path, const char *extension);
 
@@ -148,6 +150,9 @@ struct kit_sources {
 };
 int draft_command_kit (struct draft *draft, const struct yaml_node *command, const struct kit_sources *files,
                        bool helper, struct rung *rung);
+
+/* Adds to the rung's files a pack of the folder that `at` names. Its real path; NULL: reported. */
+const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung);
 
 /* Parts of a rehearsal; each does nothing for a run. */
 void draft_rehearse_slice (struct draft *draft);

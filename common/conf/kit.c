@@ -5,9 +5,11 @@
 #include "common/model/kit.h"
 #include "common/base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/duration.h"
 #include "common/base/path.h"
 #include "common/conf/draft.h"
 
@@ -120,7 +122,7 @@ static void warn_of_package (struct kit_draft *kit, struct text name)
         warning_at (
             kit->draft->problems, kit->canary,
             "the package %.*s beside this program is not copied to hosts, expected modules of one file each, or with a "
-            "command its files in `files`",
+            "command the rung's key folder: .",
             TEXT_ARG (name));
 }
 
@@ -312,4 +314,39 @@ int draft_command_kit (struct draft *draft, const struct yaml_node *command, con
     rung->files.items = kit->files;
     rung->files.n = kit->n;
     return 0;
+}
+
+/* ---- a folder ---- */
+
+/* Keeps the bytes for whoever begins the run; the plan has their sha256. */
+static void keep_pack (struct draft *draft, struct text top, struct buf *bytes, struct rung *rung)
+{
+    char hex[DIGEST_HEX_BYTES], size[SIZE_TEXT_BYTES];
+    struct digest digest = digest_of (bytes->ptr, bytes->len);
+    struct var pack = { text_copy (draft->arena, text_of (digest_hex (&digest, hex))), { 0 } };
+    rung->folder = text_format (draft->arena, "%.*s, %s", TEXT_ARG (top), size_print (bytes->len, size));
+    rung->files.items[rung->files.n++] = (struct kit_file){ TEXT_LIT (KIT_FOLDER), { top, pack.name } };
+    pack.value = buf_finish (bytes, draft->arena);
+    if (draft->options->packs)
+        *(struct var *) list_append (draft->options->packs, sizeof pack, draft->arena) = pack;
+}
+
+const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung)
+{
+    struct err err = { .text = "it is no folder, relative to the ladder file" };
+    struct buf bytes;
+    char *real = realpath (source_beside (draft->arena, at->file, at->text), NULL);
+    struct text top = text_copy (draft->arena, text_of (real));
+    free (real);
+    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    if (top.len && (!draft->options->pack_folder || draft->options->pack_folder (top.ptr, &bytes, &err) == 0)) {
+        keep_pack (draft, top, &bytes, rung);
+        return top.ptr;
+    }
+    buf_release (&bytes);
+    problem_at (draft->problems, at,
+                "the folder %s cannot be copied to hosts: %s; expected one of at most %d MiB without "
+                "what git ignores: name in .gitignore what hosts do not need, and put data where they can read it",
+                problem_quote (draft->problems, at->text), err.text, KIT_FILE_MAX_BYTES >> 20);
+    return NULL;
 }

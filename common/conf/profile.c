@@ -290,9 +290,6 @@ void draft_profile (struct draft *draft)
     profile_read_env (draft, profile);
     if (launch_uses_port (plan))
         plan->port = (uint32_t) profile[PROFILE_PORT].number;
-    else if (profile[PROFILE_PORT].given)
-        warning_at (draft->problems, profile[PROFILE_PORT].node,
-                    "the profile gives a port that no variable holds; expected {port} or {rendezvous} in one");
     read_inherit (draft, &profile[PROFILE_INHERIT]);
     read_shapes (draft, root, &profile[PROFILE_SHAPES]);
     draft_take_machine (draft, profile);

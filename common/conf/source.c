@@ -41,7 +41,7 @@ static bool is_canary_name (const struct conf_file_kind *kind, struct text word)
     return text_is (text_of (kind->what), "canary") && !dotted;
 }
 
-static const char *beside (struct arena *arena, const char *file, struct text word)
+const char *source_beside (struct arena *arena, const char *file, struct text word)
 {
     const char *slash = strrchr (file, '/');
     while (text_starts (word, "./") && word.len > 2)
@@ -57,7 +57,7 @@ static const char *source_find (const struct conf_file_kind *kind, const char *s
     if (is_canary_name (kind, at->text))
         return text_format (arena, "%s/%s/%.*s", share_dir, kind->folder, TEXT_ARG (at->text)).ptr;
     if (source_is_path (kind, at->text))
-        return beside (arena, at->file, at->text);
+        return source_beside (arena, at->file, at->text);
     return text_format (arena, "%s/%s/%.*s%s", share_dir, kind->folder, TEXT_ARG (at->text), kind->extension).ptr;
 }
 
@@ -102,7 +102,7 @@ static const char *own_file (const struct conf_file_kind *kind, const struct yam
     struct stat status;
     const char *extensions[] = { "", kind->extension };
     for (int i = 0; i < 2 && !source_is_path (kind, at->text); i++) {
-        const char *path = text_format (arena, "%s%s", beside (arena, at->file, at->text), extensions[i]).ptr;
+        const char *path = text_format (arena, "%s%s", source_beside (arena, at->file, at->text), extensions[i]).ptr;
         if (stat (path, &status) == 0)
             return text_format (arena,
                                 S_ISDIR (status.st_mode) ? "; %s here is a folder" : "; for the file here write ./%s",

@@ -11,6 +11,8 @@
 #define KIT_HELPER "sliceup_canary.py"
 #define KIT_COMMAND_HELPERS "sliceup" /* the folder of our modules that a command's program imports */
 
+#define KIT_FOLDER KIT_COMMAND_HELPERS "/folder.tar" /* of a rung whose folder travels */
+
 /* 1 to 4 parts of [A-Za-z0-9._+-] joined by '/', none of them beginning with '.'. */
 bool kit_name_is_good (struct text name);
 /* The identity of a kit: its names and what they hold, in the order given. */

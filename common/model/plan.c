@@ -88,6 +88,9 @@ static const struct field rung_fields[] = {
     F_LIST (19, struct rung, tolerances, METRICS_MAX, &demand_record),
     F_BOOL (20, struct rung, any_backend),
     F_BOOL (21, struct rung, same_output),
+    F_TEXT (22, struct rung, folder, TEXT_MAX_BYTES),
+    F_TEXT (23, struct rung, workdir, PATH_MAX_BYTES),
+    F_TEXTS (24, struct rung, beside, BESIDE_MAX, ID_MAX_BYTES),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -386,6 +389,13 @@ int plan_host_rank (const struct plan *plan, struct text host)
 bool rung_is_builtin (const struct rung *rung, const char *name)
 {
     return rung->kind == PROGRAM_BUILTIN && text_is (rung->builtin, name);
+}
+
+bool rung_lacks (const struct rung *rung, struct text name)
+{
+    if (text_ends (name, ".py"))
+        name.len -= 3;
+    return text_is_among (name, rung->beside.items, rung->beside.n);
 }
 
 bool rung_makes_client (const struct rung *rung)

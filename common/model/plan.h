@@ -56,7 +56,7 @@ bool accelerator_chips (struct text accelerator, uint32_t *chips);
 enum { RUNGS_MAX = 64, ARGV_MAX = 32, VARS_MAX = 128, AXIS_NAMES_MAX = MESH_AXES_MAX, RETRIES_MAX = 5 };
 enum { ID_MAX_BYTES = 63, WORD_MAX_BYTES = 127, NAME_MAX_BYTES = 255, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096 };
 enum { SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
-enum { KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 4 << 20, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff };
+enum { KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 16 << 20, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff };
 enum { WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16 };
 enum {
     SIGNATURES_MAX = 1024,
@@ -65,6 +65,7 @@ enum {
     BUNDLE_RULES_MAX = 64,
     BUNDLE_PARTS_MAX = 16
 };
+enum { BESIDE_MAX = 64, BESIDE_BYTES_MAX = 1024 };
 enum { DRIFT_RULES_MAX = 128, SETUP_MAX_BYTES = 100 * 1024 }; /* SETUP: Linux takes one argument of 128 KiB */
 
 enum { EXPECT_MAX = 64, EXPECT_PACKAGES_MAX = 24 };
@@ -205,12 +206,17 @@ struct rung {
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
     struct text known_bad; /* why this launch is not run again; empty: no reason known */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
-    LIST_OF (struct demand) demands;    /* COMMAND; a demand not shown to be met fails the rung */
-    bool same_output;                   /* COMMAND: drift compares what it printed */
+    LIST_OF (struct demand) demands; /* COMMAND; a demand not shown to be met fails the rung */
+    bool same_output;                /* COMMAND: drift compares what it printed */
+    struct text folder;              /* COMMAND: "PATH, 3 KiB", of the folder that travels as KIT_FOLDER; empty: none */
+    struct text workdir;             /* COMMAND: absolute, or below the folder; empty: the folder, or an empty one */
+    LIST_OF (struct text) beside;    /* COMMAND without a folder: what lies beside its first file, or the ladder */
     LIST_OF (struct demand) tolerances; /* for some `metrics`; for others the dtype decides (reduce.h) */
 };
 extern const struct record rung_record;
 bool rung_is_builtin (const struct rung *rung, const char *name);
+/* Does a module or file of this name lie here beside its program, which does not have it with it? */
+bool rung_lacks (const struct rung *rung, struct text name);
 bool rung_makes_client (const struct rung *rung); /* unless its arg `client` says false */
 
 /* A type of accelerator hosts: configs/machines. */

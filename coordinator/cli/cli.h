@@ -11,6 +11,7 @@
 
 #include "common/base/err.h"
 #include "common/io/log.h"
+#include "common/model/plan.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
@@ -38,6 +39,7 @@ struct cli {
     bool plain;             /* no screen with keys, no cursor movement: --plain, no terminal, TERM=dumb */
     bool color;             /* our own SGR may be used: a terminal, and neither NO_COLOR nor --plain */
     struct log log;
+    var_list packs; /* folders that travel, of the plan that was loaded last (conf_options) */
 };
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */

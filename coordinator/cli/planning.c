@@ -113,6 +113,8 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
     planning_add_place (cli, options, arena);
     options->host_source = host_source_read;
     options->ssh_answers = planning_ask_ssh;
+    options->pack_folder = planning_pack_folder;
+    options->packs = &cli->packs;
     int rc = conf_load (options, arena, plan, &report, &err);
     /* Warnings of a rehearsal were printed before; those of a text are about a run of its hosts. */
     print_problems (cli, &report, options->rehearsal || options->slice_text,
@@ -402,6 +404,8 @@ static void print_asked (const struct rung *rung, FILE *to)
         fprintf (to, "; %.*s at most %g", TEXT_ARG (rung->demands.items[k].what), rung->demands.items[k].most);
     for (uint32_t k = 0; rung->kind == PROGRAM_COMMAND && k < rung->files.n; k++)
         fprintf (to, "%s%.*s", k ? ", " : "\n     takes along ", TEXT_ARG (rung->files.items[k].name));
+    if (rung->folder.len)
+        fprintf (to, ": the folder %.*s", TEXT_ARG (rung->folder));
 }
 
 static void print_rungs (const struct plan *plan, FILE *to)

@@ -33,7 +33,8 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err);
 const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
 
-/* ssh_answers.c - conf_options.ssh_answers by OpenSSH's client. */
+/* ssh_answers.c - conf_options.ssh_answers by OpenSSH's client, and pack_folder by git and tar. */
+int planning_pack_folder (const char *folder, struct buf *out, struct err *err);
 int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,
                       struct err *err);
 

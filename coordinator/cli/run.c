@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
+#include "common/model/kit.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
@@ -20,6 +22,23 @@ static void write_signatures (const struct cli *cli, struct plan *plan, struct a
         log_print (&cli->log,
                    "workers get no signatures, so known errors are recognised only at the end of an output: %s",
                    err.text);
+}
+
+/* They stay with the run: whatever the folders hold by then, a resumed run finds them. */
+static int write_folders (const struct cli *cli, const struct run_dir *dir, struct plan *plan, struct arena *arena,
+                          struct err *err)
+{
+    char name[DIGEST_HEX_BYTES + 8], path[RUN_PATH_BYTES];
+    int rc = 0;
+    for (uint32_t i = 0; i < plan->rungs.n && rc == 0; i++) {
+        struct kit_file *kit = LIST_FIND (plan->rungs.items[i].files, struct kit_file, name, TEXT_LIT (KIT_FOLDER));
+        const struct var *pack = kit ? LIST_FIND (cli->packs, struct var, name, kit->file.sha256) : NULL;
+        if (!pack || snprintf (name, sizeof name, "%s.tar", pack->name.ptr) < 0)
+            continue;
+        kit->file.path = text_copy (arena, text_of (run_dir_path (dir, name, path)));
+        rc = atomic_file_write (path, pack->value.ptr, pack->value.len, 0600, err);
+    }
+    return rc;
 }
 
 /* Without the page the run is as good. */
@@ -53,6 +72,10 @@ static int run_new (struct cli *cli, struct plan *plan, struct arena *arena, con
     if (climb_check_capacity (plan->hosts.n, &err) < 0 ||
         (making_fd = run_begun_create_run (&dir, cli->home, &err)) < 0)
         return cli_fail (cli, &err);
+    if (write_folders (cli, &dir, plan, arena, &err) < 0) {
+        fd_close (making_fd);
+        return cli_fail (cli, &err);
+    }
     write_signatures (cli, plan, arena);
     if (choices->web)
         start_page (cli, &dir, url, sizeof url);

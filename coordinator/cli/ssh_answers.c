@@ -1,4 +1,5 @@
-/* ssh_answers.c - `ssh -G` for many hosts: some at a time, each bounded in time and in what it says. */
+/* ssh_answers.c - `ssh -G` for many hosts: some at a time, each bounded in time and in what it says; and a folder as one
+ * archive, by git and tar. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +22,8 @@ enum { AT_ONCE = 16, LIMIT_MS = 10 * 1000, ANSWER_MAX_BYTES = 256 << 10, REASON_
 /* Answer and errors are files in memory: they are there when ssh ends, whoever else writes to them for longer. */
 struct asked {
     pid_t pid;
+    const char *what; /* for errors */
+    size_t max;       /* of its answer */
     int pidfd, answer, errors;
     uint64_t until_ms; /* boot clock */
 };
@@ -32,11 +35,11 @@ static void asked_close (struct asked *asked)
     fd_close (asked->errors);
 }
 
-/* It grows to ANSWER_MAX_BYTES and no further. */
-static int memory_open (void)
+/* It grows to `max` and no further. */
+static int memory_open (size_t max)
 {
     int fd = memfd_create ("ssh", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (ftruncate (fd, ANSWER_MAX_BYTES) != 0 || fcntl (fd, F_ADD_SEALS, F_SEAL_GROW) != 0)) {
+    if (fd >= 0 && (ftruncate (fd, (off_t) max) != 0 || fcntl (fd, F_ADD_SEALS, F_SEAL_GROW) != 0)) {
         fd_close (fd);
         fd = -1;
     }
@@ -44,7 +47,7 @@ static int memory_open (void)
 }
 
 /* What was written into it, in `bytes`. */
-static struct text memory_read (int fd, char bytes[ANSWER_MAX_BYTES])
+static struct text memory_read (int fd, char *bytes)
 {
     off_t end = lseek (fd, 0, SEEK_CUR); /* its writers share the place */
     ssize_t len = end > 0 ? pread (fd, bytes, (size_t) end, 0) : 0;
@@ -78,6 +81,20 @@ static int ssh_spawn (const char *const words[], struct asked *asked)
     return rc;
 }
 
+static int ssh_begin (const char *what, const char *const words[], size_t max, struct asked *asked, struct err *err)
+{
+    *asked = (struct asked){
+        .what = what, .max = max, .pidfd = -1, .answer = memory_open (max), .errors = memory_open (ANSWER_MAX_BYTES)
+    };
+    asked->until_ms = clock_boot_ms () + LIMIT_MS;
+    errno = asked->answer < 0 || asked->errors < 0 ? errno : ssh_spawn (words, asked);
+    if (errno == 0)
+        return 0;
+    (void) err_errno (err, ERR_IO, "the program %s cannot be started", words[0]);
+    asked_close (asked);
+    return -1;
+}
+
 static int ssh_start (const char *file, const struct ssh_route *route, struct asked *asked, struct err *err)
 {
     char name[NAME_MAX_BYTES + 1], user[NAME_MAX_BYTES + 1], port[16];
@@ -92,14 +109,7 @@ static int ssh_start (const char *file, const struct ssh_route *route, struct as
         words[n++] = port;
     words[n++] = "--";
     words[n++] = name;
-    *asked = (struct asked){ .pidfd = -1, .answer = memory_open (), .errors = memory_open () };
-    asked->until_ms = clock_boot_ms () + LIMIT_MS;
-    errno = asked->answer < 0 || asked->errors < 0 ? errno : ssh_spawn (words, asked);
-    if (errno == 0)
-        return 0;
-    (void) err_errno (err, ERR_IO, "the program ssh, which reads the ssh configuration, cannot be started");
-    asked_close (asked);
-    return -1;
+    return ssh_begin ("ssh -G", words, ANSWER_MAX_BYTES, asked, err);
 }
 
 /* Its lines in one, as far as there is room. */
@@ -124,15 +134,40 @@ static int ssh_finish (struct text name, struct asked *asked, char *bytes, struc
         ;
     int status = ssh_end (asked);
     if (rc <= 0)
-        return err_set (err, ERR_LIMIT, "ssh -G %.*s took longer than %d s", TEXT_ARG (name), LIMIT_MS / 1000);
+        return err_set (err, ERR_LIMIT, "%s %.*s took longer than %d s", asked->what, TEXT_ARG (name), LIMIT_MS / 1000);
     buf_init (&reason, 2 * ANSWER_MAX_BYTES);
     struct text why = reason_of (memory_read (asked->errors, bytes), &reason);
-    rc = status != 0 ? err_set (err, ERR_CONFIG, "ssh -G %.*s: %.*s", TEXT_ARG (name), TEXT_ARG (why)) : 0;
+    rc = status != 0 ? err_set (err, ERR_CONFIG, "%s %.*s: %.*s", asked->what, TEXT_ARG (name), TEXT_ARG (why)) : 0;
     *lines = memory_read (asked->answer, bytes);
     buf_release (&reason);
-    return rc == 0 && lines->len == ANSWER_MAX_BYTES
-               ? err_set (err, ERR_LIMIT, "ssh -G %.*s says too much", TEXT_ARG (name))
+    return lines->len == asked->max
+               ? err_set (err, ERR_LIMIT, "%s %.*s: more than %zu bytes", asked->what, TEXT_ARG (name), asked->max)
                : rc;
+}
+
+/* What git has or does not know, but for what it ignores and what is there no more; else all. Equal folders give equal
+ * bytes. Environments of Python do not run elsewhere. */
+int planning_pack_folder (const char *folder, struct buf *out, struct err *err)
+{
+    static const char script[] =
+        "cd \"$1\" && pack() { tar --exclude=.git --exclude=__pycache__ --exclude=node_modules --sort=name "
+        "--exclude-tag-all=pyvenv.cfg --format=gnu --hard-dereference --mtime=@946684800 --owner=0 --group=0 "
+        "--numeric-owner -cf - \"$@\"; }; list() { git ls-files -coz --exclude-standard; }; "
+        "if list >/dev/null 2>&1; then list | xargs -0r sh -c 'for f; do [ ! -e \"$f\" ] && [ ! -L \"$f\" ] || "
+        "printf \"%s\\0\" \"$f\"; done' sh | LC_ALL=C sort -zu | pack --null -T -; else pack .; fi";
+    struct asked asked;
+    struct text bytes;
+    char *room = mem_alloc (KIT_FILE_MAX_BYTES);
+    int rc = ssh_begin ("packing", (const char *[]){ "sh", "-c", script, "sh", folder, NULL }, KIT_FILE_MAX_BYTES,
+                        &asked, err);
+    if (rc == 0) {
+        rc = ssh_finish (text_of (folder), &asked, room, &bytes, err);
+        asked_close (&asked);
+    }
+    if (rc == 0)
+        buf_add_text (out, bytes);
+    mem_free (room);
+    return rc;
 }
 
 int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,

@@ -152,6 +152,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
                            .cache = run_cache (coord, host, arena),
                            .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
+    run.rung.beside.n = 0; /* of this machine */
     if (!alone && run.rung.kind == PROGRAM_COMMAND)
         run.addresses = addresses_of (coord, arena);
     if (!alone)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/base/duration.h"
+#include "common/base/path.h"
 #include "common/logs/log_line.h"
+#include "common/model/kit.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
@@ -275,6 +277,40 @@ static struct text name_the_frame (struct text next, struct text place, struct a
     return next;
 }
 
+/* ---- what did not travel ---- */
+
+/* The first part of the module or path that the program missed; empty: none. */
+static struct text find_missed (struct text lines)
+{
+    static const char *const marks[] = { "No module named ", "No such file or directory: '", "can't open file '" };
+    uint32_t at, i = 0;
+    while (i < 3 && !text_find (lines, text_of (marks[i]), &at))
+        i++;
+    if (i == 3)
+        return (struct text){ 0 };
+    text_skip (&lines, at + (uint32_t) strlen (marks[i]));
+    struct text name = text_take_until (&lines, '\n');
+    text_skip (&name, text_starts (name, "'"));
+    name = text_take_until (&name, '\'');
+    return text_starts (name, "/") ? path_name (name) : text_take_until (&name, i == 0 ? '.' : '/');
+}
+
+/* What lies here and was missed there is the fault of no host and no environment. */
+static void blame_what_stayed (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    struct text name = find_missed (out->evidence), where = TEXT_LIT ("the ladder file");
+    if (!rung_lacks (of->rung, name))
+        return;
+    if (of->rung->files.n && !text_starts (of->rung->files.items[0].name, KIT_COMMAND_HELPERS "/"))
+        where = of->rung->files.items[0].name;
+    struct text cause = text_format (arena, "%.*s; %.*s lies beside %.*s here and was not copied",
+                                     TEXT_ARG (out->cause), TEXT_ARG (name), TEXT_ARG (where));
+    const struct text next = TEXT_LIT ("give the rung the key folder: . so that all of it is copied");
+    take_decision (&(struct cause_decision){ .owner = OWNER_LAUNCH, .next = next }, out);
+    out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
+    out->transient = false;
+}
+
 /* The owner is that of a known text, else as the program reported it, else as the form of the error says, else unknown. */
 void failure_judge (const struct judge_case *of, struct arena *arena, struct text how, struct verdict *out)
 {
@@ -297,6 +333,7 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
         out->transient = reading.of.transient && ended_at_start (result);
     }
     out->evidence = reading.evidence;
+    blame_what_stayed (of, arena, out);
     if (reading.of.weight == CAUSE_PEER || !result->stack.n)
         return; /* it tells where others were waited for */
     struct text place = say_where_it_stood (failure_stack (result, arena), "; raised in ", arena, out);

@@ -47,7 +47,7 @@ class Completes(lab.LabTest):
         self.assertEqual(["folder", "four words.yaml"], sorted(self.complete("run", "fo")))
         self.assertEqual(["folder"], self.complete("run", "a.yaml", "--wheels", "fo"))
         self.assertEqual([], self.complete("status", "fo"))
-        self.assertEqual(["cpu-jax", "cpu-jax-debug"], sorted(self.complete("run", "--profile", "cpu-jax")))
+        self.assertEqual(["cpu-jax", "cpu-jax-cluster", "cpu-jax-debug"], sorted(self.complete("run", "--profile", "cpu-jax")))
         self.assertEqual(["jax-cpu"], self.complete("check", "a.yaml", "--pins=jax-c".partition("=")[0], "=", "jax-c"))
         self.assertEqual(["default"], self.complete("drift", "--policy", "def"))
 

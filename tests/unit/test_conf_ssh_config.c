@@ -257,7 +257,7 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
 {
     static const struct {
         const char *script, *expected;
-    } cases[] = { { NULL, "the program ssh, which reads the ssh configuration, cannot be started: No such file" },
+    } cases[] = { { NULL, "the program ssh cannot be started: No such file" },
                   { "echo debug; echo it >&2; echo no >&2; exit 3", "ssh -G a: it; no" },
                   { "sleep 100 & sleep 100", "ssh -G a took longer than 10 s" } };
     struct share share;

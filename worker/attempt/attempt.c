@@ -43,7 +43,7 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
     struct spawn_request spawn = { .program = command->program,
                                    .argv = command->argv,
                                    .envp = command->envp,
-                                   .directory = attempt->scratch.ptr,
+                                   .directory = command->directory.ptr,
                                    .channel_fd = peer_fd,
                                    .report_fd = report,
                                    .output_fd = output_write_fd (attempt->output),

@@ -66,7 +66,10 @@ static void set_command_files (struct environ_list *list, const struct msg_run *
             folder = text_format (list->arena, "%.*s:%.*s", TEXT_ARG (folder), TEXT_ARG (known));
         environ_set (list, TEXT_LIT ("PYTHONPATH"), folder);
     }
-    if (run->rung.files.n && &run->rung.files.items[0] != helper) {
+    if (run->rung.folder.len) {
+        environ_set (list, TEXT_LIT ("SLICEUP_FILES_DIR"),
+                     text_format (list->arena, "%.*s/" COMMAND_FOLDER, TEXT_ARG (context->scratch)));
+    } else if (run->rung.files.n && &run->rung.files.items[0] != helper) {
         const struct kit_file *first = &run->rung.files.items[0];
         struct text path = kit_file_path (context->kit, first, list->arena);
         path.len -= first->name.len + 1;
@@ -212,7 +215,7 @@ static int put_files (const struct msg_run *run, const struct command_context *c
 {
     for (uint32_t i = 0; i < run->rung.argv.n; i++) {
         argv[i] = run->rung.argv.items[i];
-        if (!text_starts (argv[i], "./"))
+        if (!text_starts (argv[i], "./") || run->rung.folder.len) /* it begins in its folder */
             continue;
         const struct kit_file *file = find_file (run, (struct text){ argv[i].ptr + 2, argv[i].len - 2 });
         if (!file)
@@ -224,6 +227,15 @@ static int put_files (const struct msg_run *run, const struct command_context *c
 }
 
 enum { PATH_SHOWN_BYTES = 240 }; /* an error's text is bounded */
+
+/* Where it begins: what is no absolute path is below the rung's folder. */
+static struct text directory_of (const struct msg_run *run, const struct command_context *context, struct arena *arena)
+{
+    struct text workdir = run->rung.workdir;
+    if (!run->rung.folder.len || text_starts (workdir, "/"))
+        return workdir.len ? text_copy (arena, workdir) : context->scratch;
+    return text_format (arena, "%.*s/" COMMAND_FOLDER "/%.*s", TEXT_ARG (context->scratch), TEXT_ARG (workdir));
+}
 
 static int make_command (const struct msg_run *run, const struct command_context *context,
                          const struct environ_list *list, struct command *out, struct err *err)
@@ -241,7 +253,8 @@ static int make_command (const struct msg_run *run, const struct command_context
                         TEXT_ARG (argv[0]), TEXT_ARG (shown), shown.len < all.len ? " and more" : "");
     }
     out->argv = words (list->arena, argv, run->rung.argv.n);
-    out->program = path.ptr;
+    out->program = path.ptr[0] == '/' ? path.ptr
+                                      : text_format (list->arena, "%.*s/%s", TEXT_ARG (out->directory), path.ptr).ptr;
     return 0;
 }
 
@@ -424,6 +437,7 @@ int command_make (const struct msg_run *run, const struct command_context *conte
     if (set_environment (&list, run, context, err) < 0)
         return -1;
     out->envp = environ_block (&list);
+    out->directory = directory_of (run, context, arena);
     out->warnings = find_warnings (&list, run);
     if (make_line (run, context, arena, &out->line, err) < 0)
         return -1;

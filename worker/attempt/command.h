@@ -28,13 +28,16 @@ struct command_context {
 struct command {
     const char *program;
     char **argv, **envp;
-    bool is_self;       /* it is this executable, started again (self.h) */
-    struct text line;   /* first line on its channel */
-    text_list warnings; /* sentences about likely mistakes in its variables (frontend.h) */
+    bool is_self;          /* it is this executable, started again (self.h) */
+    struct text line;      /* first line on its channel */
+    struct text directory; /* where it begins */
+    text_list warnings;    /* sentences about likely mistakes in its variables (frontend.h) */
 };
 
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
 #define COMMAND_OUTPUT "output"
+/* Below it: the copy of the rung's folder. */
+#define COMMAND_FOLDER "folder"
 /* Below it: the file to which a program writes its stacks when it is asked. */
 #define COMMAND_STACKS "stacks"
 /* -1: it cannot be started as the RUN says; the error is for people. */

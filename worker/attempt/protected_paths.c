@@ -374,6 +374,7 @@ int confine_args_write (const struct msg_run *run, const struct command_context 
                              .argv = start.argv,
                              .is_self = true,
                              .line = command->line,
+                             .directory = command->directory,
                              .envp = keep_environment (command->envp, arena) };
     return 0;
 }

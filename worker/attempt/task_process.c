@@ -12,6 +12,7 @@
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt_state.h"
 #include "worker/attempt/cache_task.h"
+#include "worker/attempt/command.h"
 #include "worker/attempt/device_wait.h"
 #include "worker/attempt/interpreter.h"
 #include "worker/attempt/task.h"
@@ -19,6 +20,7 @@
 #include "worker/environment/kit.h"
 #include "worker/facts/device_users.h"
 #include "worker/facts/host_fact_list.h"
+#include "worker/process/subprocess.h"
 
 /* ---- what a program printed is searched for signatures: the whole log, also what the coordinator did not get ---- */
 
@@ -30,7 +32,7 @@ struct printed_log {
     struct output_cut cut;
 };
 
-enum { PIECE_BYTES = 256 * 1024, RESOLVER_FILE_BYTES = 4096 };
+enum { PIECE_BYTES = 256 * 1024, RESOLVER_FILE_BYTES = 4096, UNPACK_MS = 60 * 1000 };
 
 /* The offset in the output; for a kept line of a cut, the cut's beginning. */
 static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
@@ -313,6 +315,29 @@ static int find_kit (const struct msg_run *run, const char *directory, struct ar
     return 0;
 }
 
+/* The program's own copy of the rung's folder: it may write there, and its relative paths begin there. */
+static int unpack_folder (const struct msg_run *run, const char *directory, struct arena *arena,
+                          struct task_answer *answer)
+{
+    const struct kit_file *pack = LIST_FIND (run->rung.files, struct kit_file, name, TEXT_LIT (KIT_FOLDER));
+    struct err err = { 0 };
+    struct text to = text_format (arena, "%s/" COMMAND_FOLDER,
+                                  attempt_file_path (arena, directory, "scratch", &run->key, "").ptr);
+    if (!pack || answer->missing.n)
+        return 0;
+    const char *from = text_copy (arena, kit_file_path (answer->kit, pack, arena)).ptr;
+    const char *argv[] = { "tar", "-xof", from, "-C", to.ptr, NULL };
+    struct subprocess tar = { .argv = argv, .limit_ms = UNPACK_MS, .echo_fd = -1, .held_fd = -1 };
+    struct buf said;
+    int status = 0;
+    buf_init (&said, ERR_TEXT_BYTES);
+    int rc = folder_make (to.ptr, 0700, &err) < 0 ? -1 : subprocess_run (&tar, &said, &status, &err);
+    if (rc == 0 && status)
+        rc = err_set (&err, ERR_IO, "tar could not unpack the rung's folder: %.300s", buf_c (&said));
+    buf_release (&said);
+    return rc < 0 ? task_answer_set_failure (answer, arena, OWNER_HOST, &err) : 0;
+}
+
 /* A complete environment is not rebuilt, so it needs no files. */
 static bool is_complete (const struct msg_run *run, struct arena *arena)
 {
@@ -346,6 +371,8 @@ static void task_process_prepare (const struct task_context *context, const stru
 {
     if (find_kit (run, context->directory, arena, answer) < 0 ||
         find_wheels (run, context->directory, arena, answer) < 0 || answer->missing.n)
+        return;
+    if (unpack_folder (run, context->directory, arena, answer) < 0)
         return;
     if (run->rung.needs_env && find_environment (run, arena, answer) < 0)
         return;

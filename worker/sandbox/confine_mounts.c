@@ -401,6 +401,8 @@ static int confine_mounts_show (struct mounts *mounts, bool overlay, struct err 
 int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool overlay, struct err *err)
 {
     struct mounts mounts = { .cache_paths = cache_paths };
+    char here[PATH_MAX];
+    const char *directory = getcwd (here, sizeof here) ? here : cache_paths->scratch;
     bool privileged = confine_caps_have (CAP_SYS_ADMIN);
     if (enter_namespace (&mounts, privileged, err) < 0)
         return -1;
@@ -415,8 +417,8 @@ int confine_mounts_enter (const struct confine_cache_paths *cache_paths, bool ov
         rc = close_kernel (err);
     if (rc == 0 && !privileged)
         rc = enter_user_namespace (err);
-    if (rc == 0 && chdir (cache_paths->scratch) < 0) /* the current folder may now be covered by a mount */
-        rc = err_errno (err, ERR_IO, "cannot enter %.300s", cache_paths->scratch);
+    if (rc == 0 && chdir (directory) < 0) /* the current folder may now be covered by a mount */
+        rc = err_errno (err, ERR_IO, "cannot enter %.300s", directory);
     if (rc < 0)
         leave_namespace (&mounts, err);
     for (int i = 0; i < BEFORE_N; i++)
