@@ -274,6 +274,7 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
     if (!query->rung.len)
         duplicates_judge (&work);
     out->no_facts = !query->rung.len && work.table.reporting_n[SECTION_FACT] == 0;
+    out->no_versions = !query->rung.len && work.table.reporting_n[SECTION_BUNDLE] == 0;
     drift_items_sort (out);
     keep_worst (out);
     leave_out_named (out);

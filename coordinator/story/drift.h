@@ -97,6 +97,7 @@ struct drift {
     struct text *only_before;
     uint32_t only_before_n;
     const struct slice_receipt *of; /* whose hosts they are: what went before them stands there */
+    bool no_versions;               /* no host told one: whether they differ is not known */
     bool no_facts;                  /* no host told a fact: whether the machines differ is not known */
     bool by_group;                  /* two receipts without a common host: their reference groups were compared */
 };

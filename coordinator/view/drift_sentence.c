@@ -308,8 +308,8 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
                     "not known: no host reported facts of its machine; nothing else differs in %u value%s of %u host%s",
                     drift->compared, plural (drift->compared), drift->hosts_n, plural (drift->hosts_n));
     else
-        buf_printf (out, "no drift: %u host%s, %u fact%s compared", drift->hosts_n, plural (drift->hosts_n),
-                    drift->compared, plural (drift->compared));
+        buf_printf (out, "no drift: %u host%s, %u fact%s compared%s", drift->hosts_n, plural (drift->hosts_n),
+                    drift->compared, plural (drift->compared), drift->no_versions ? DRIFT_NO_VERSIONS : "");
 }
 
 /* ---- a few sentences for the middle of another page ---- */
@@ -339,6 +339,7 @@ void drift_sentence_list_make (const struct slice_receipt *receipt, const struct
     *out = (struct drift_sentence_list){ .sentences = arena_array (arena, most + 1, sizeof (*out->sentences)),
                                          .expected = drift.expected,
                                          .too_few = drift.too_few,
+                                         .no_versions = drift.no_versions,
                                          .no_facts = drift.no_facts };
     if (drift.silent_n)
         out->silent = drift_sentence_sentence_of (&drift, NULL, arena);

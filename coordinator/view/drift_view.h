@@ -41,6 +41,7 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 struct drift_sentence_list {
     struct text *sentences; /* the worst first; behind them, that the pin file is missing */
     uint32_t n, more;       /* more: findings that have none here */
+    bool no_versions;       /* no host told one */
     bool no_facts;          /* no host told a fact */
     struct text silent;     /* hosts without any report, folded: nothing is known of them */
     uint32_t expected;      /* facts that differ by their nature */
@@ -71,6 +72,7 @@ void drift_print (const struct drift *drift, const struct drift_subject *subject
 /* ---- for scripts ---- */
 
 /* Schemas "sliceup.drift/1" and "sliceup.drift-baseline/2": docs/spec/drift.md. */
+#define DRIFT_NO_VERSIONS "; versions of packages are not known"
 enum { DRIFT_FILE_MAX_BYTES = 512 << 20 };
 
 void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out);

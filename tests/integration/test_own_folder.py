@@ -101,5 +101,36 @@ class Folder(netlab.NetLabTest):
         self.assertNotIn("lies beside", self.ended.out)
 
 
+class Versions(netlab.NetLabTest):
+    """What a Python of one's own has installed is told by its files, without starting it and without a line of ours in the script."""
+    COUNT = 3
+
+    def venv(self, host, **packages):
+        folder = self.lab[host].path("/run/venv")
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python").symlink_to("/usr/bin/python3")
+        (folder / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        version = self.lab[host].run("python3", "-c", "import os, sys; print(os.path.basename(os.path.realpath('/usr/bin/python3')))").stdout.strip()
+        for name, number in packages.items():
+            (folder / "lib" / version / "site-packages" / f"{name}-{number}.dist-info").mkdir(parents=True)
+
+    def drift(self, command):
+        rungs = [{"id": "facts", "builtin": "facts"}, {"id": "train", "command": command}]
+        ladder = self.lab.ladder("ladder.yaml", rungs)
+        self.passes(self.lab.sliceup("run", self.lab.slice(ladder=str(ladder))))
+        return self.lab.sliceup("drift").out, self.lab.sliceup("receipt").out
+
+    def test_unlike_ones_are_drift_and_unknown_ones_are_no_agreement(self):
+        for host, jax in (("h0", "0.10.2"), ("h1", "0.10.2"), ("h2", "0.10.1")):
+            self.venv(host, jax=jax, torch_xla="2.7.0", left_out="1")
+        drift, receipt = self.drift(["/run/venv/bin/python", "-c", "print('x')"])
+        self.assertIn("h2: bundle jax is 0.10.1, 2 others have 0.10.2", drift)
+        self.assertIn("torch-xla 2.7.0", receipt)
+        self.assertNotIn("left", receipt)
+        drift, receipt = self.drift(["true"])
+        self.assertIn("; versions of packages are not known", drift)
+        self.assertRegex(receipt, r"drift +none [(].*; versions of packages are not known[)]")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -328,6 +328,7 @@ static void after_preparing (struct attempt *attempt, const struct exec_end *end
         attempt_finish_unstarted (attempt, answer.owner, answer.problem, now_ms);
         return;
     }
+    attempt->versions = answer.versions;
     attempt->python = answer.python;
     attempt->kit = answer.kit;
     attempt->helpers = answer.helpers;

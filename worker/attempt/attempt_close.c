@@ -336,6 +336,8 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
                                         ? attempt->deadline_ms - attempt->run.rung.timeout_ms
                                         : attempt->began_ms);
     result->strays = end->strays;
+    if (!result->bundle.n) /* the program told none itself */
+        result->bundle = attempt->versions;
     if (end->peak_bytes > result->peak_bytes)
         result->peak_bytes = end->peak_bytes;
     struct memory_kills kills = memory_watch_end (&attempt->memory);

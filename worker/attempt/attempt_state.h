@@ -46,6 +46,7 @@ struct attempt {
     struct text scratch, log;
     struct text python, kit, helpers; /* found by PREPARE */
     text_list loaded;
+    var_list versions;  /* found by PREPARE */
     struct text waited; /* for the device: who held it */
     struct phase_clock phases;
 

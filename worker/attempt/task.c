@@ -4,6 +4,7 @@
 #include "common/wire/wire.h"
 #include "worker/attempt/environ.h"
 #include "worker/attempt/interpreter.h"
+#include "worker/environment/installed.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
 #include <sys/socket.h>
@@ -33,6 +34,7 @@ static const struct field answer_fields[] = {
     F_TEXT (15, struct task_answer, helpers, PATH_MAX_BYTES),
     F_TEXTS (16, struct task_answer, stack, STACK_LINES_MAX, SHOWN_LINE_BYTES),
     F_TEXT (17, struct task_answer, found, SENTENCE_MAX_BYTES),
+    F_LIST (18, struct task_answer, versions, VERSIONS_MAX, &var_record),
 };
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 

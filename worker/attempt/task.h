@@ -42,6 +42,7 @@ struct task_answer {
     struct text waited; /* DEVICE, done: who held it before; empty: nobody */
     LIST_OF (struct sighting) sightings; /* READ: as in struct result */
     LIST_OF (struct text) shown, stack;
+    var_list versions; /* PREPARE: of a command without pins (installed.h) */
     struct text found; /* READ, of a failure: what is full, or who holds the device; empty: the log asks for neither */
 };
 

@@ -14,9 +14,11 @@
 #include "worker/attempt/cache_task.h"
 #include "worker/attempt/command.h"
 #include "worker/attempt/device_wait.h"
+#include "worker/attempt/environ.h"
 #include "worker/attempt/interpreter.h"
 #include "worker/attempt/task.h"
 #include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 #include "worker/environment/kit.h"
 #include "worker/facts/device_users.h"
 #include "worker/facts/host_fact_list.h"
@@ -338,6 +340,18 @@ static int unpack_folder (const struct msg_run *run, const char *directory, stru
     return rc < 0 ? task_answer_set_failure (answer, arena, OWNER_HOST, &err) : 0;
 }
 
+/* With pins the restored environment tells its own. */
+static void find_versions (const struct msg_run *run, struct arena *arena, struct task_answer *answer)
+{
+    struct environ_list list;
+    struct text path;
+    environ_begin (&list, arena);
+    if (run->rung.kind == PROGRAM_COMMAND && !run->pins.file.path.len && run->rung.argv.n &&
+        environ_set_all (&list, &run->profile.env, NULL) == 0 &&
+        environ_find_program (&list, run->rung.argv.items[0], &path, NULL) == 0)
+        installed_find_versions (path.ptr, arena, &answer->versions);
+}
+
 /* A complete environment is not rebuilt, so it needs no files. */
 static bool is_complete (const struct msg_run *run, struct arena *arena)
 {
@@ -380,6 +394,7 @@ static void task_process_prepare (const struct task_context *context, const stru
         return;
     if (needs_cache (run) && cache_task_prepare (context, &run->cache, arena, answer) < 0)
         return;
+    find_versions (run, arena, answer);
     answer->done = true;
 }
 

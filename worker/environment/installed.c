@@ -1,11 +1,14 @@
 #include "worker/environment/installed.h"
 
+#include "common/base/path.h"
 #include "common/cache/tree.h"
 #include "common/io/fd.h"
 #include "common/model/record.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +16,7 @@
 
 /* The headers come first in METADATA; the rest is a description of any length. */
 enum { HEADER_BYTES_MAX = 64 * 1024 };
+#define DECISIVE "{jax,jaxlib,libtpu,torch,torch_xla,numpy,flax,optax,ml_dtypes,tensorflow}"
 
 /* The value of "Name: value", white space around it gone. */
 static bool header_value (struct text line, const char *name, struct text *value)
@@ -113,6 +117,32 @@ int installed_read (const char *site, struct arena *arena, struct installed *out
     qsort (all.items, all.n, sizeof *all.items, installed_by_name);
     *out = all;
     return 0;
+}
+
+/* As Python does, whose `program` lies in a virtual environment if pyvenv.cfg is there (PEP 405). */
+void installed_find_versions (const char *program, struct arena *arena, var_list *out)
+{
+    char real[PATH_MAX];
+    glob_t found;
+    struct text top = path_folder (path_folder (text_of (program)));
+    if (!realpath (program, real) || !text_starts (path_name (text_of (real)), "python"))
+        return;
+    if (access (text_format (arena, "%.*s/pyvenv.cfg", TEXT_ARG (top)).ptr, F_OK) < 0)
+        top = path_folder (path_folder (text_of (real)));
+    struct text pattern = text_format (
+        arena, "%.*s/{local/lib,lib}/{%s,python3}/{site,dist}-packages/" DECISIVE "-*.dist-info", TEXT_ARG (top),
+        path_name (text_of (real)).ptr);
+    out->items = arena_array (arena, VERSIONS_MAX, sizeof *out->items);
+    if (glob (pattern.ptr, GLOB_BRACE | GLOB_NOSORT, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc && out->n < VERSIONS_MAX; i++) {
+        struct text version = path_name (text_of (found.gl_pathv[i])), known;
+        struct text name = requirement_normal_name (text_take_until (&version, '-'), arena);
+        version.len -= (uint32_t) strlen (".dist-info");
+        if (requirement_version_valid (version) && !var_find (out, name, &known))
+            out->items[out->n++] = (struct var){ name, text_copy (arena, version) };
+    }
+    globfree (&found);
 }
 
 bool installed_is_installer (struct text name)

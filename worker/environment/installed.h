@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/digest.h"
+#include "common/model/plan.h"
 #include "common/model/requirements.h"
 
 struct package {
@@ -30,6 +31,10 @@ void differences_end (struct differences *list);  /* says how many are not shown
 bool installed_is_installer (struct text name);
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);
+/* Appends to `out` the versions of the packages that decide what a program computes, as the names of their *.dist-info
+ * folders have them, of the Python that `program` is, without starting it; nothing of another program. */
+enum { VERSIONS_MAX = 16 };
+void installed_find_versions (const char *program, struct arena *arena, var_list *out);
 /* Appends every difference: another version, missing, twice, installed but not pinned. Returns how many there are. */
 uint32_t installed_compare (const struct installed *installed, const struct requirements *pins, struct buf *out);
 /* What the environment is, for cache roots and comparison: a digest over the sorted name==version lines, the version of
