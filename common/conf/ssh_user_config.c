@@ -10,13 +10,18 @@
 #include "common/conf/draft.h"
 
 /* After the accepted keywords: refused ones, and from STRICT on ignored ones. */
-enum { COMMAND = SAID_N, REVOKED, STRICT, KEYWORDS = STRICT + 4 };
+enum { REVOKED = SAID_N, FDPASS, STRICT, LOCALHOST, KEYWORDS = LOCALHOST + 3 };
 enum { VALUE_MAX_BYTES = 32 << 10 };
 
 /* ssh separates files by a blank, and prints a name with a blank in the same way. */
 static bool known_hosts_is_good (struct text path)
 {
     return local_path_is_good (path) && !text_find (path, TEXT_LIT (" "), NULL);
+}
+
+static bool command_is_good (struct text command)
+{
+    return command.len <= PATH_MAX_BYTES && text_is_utf8 (command);
 }
 
 #define A_PATH "expected one path, absolute or beginning with ~/, with no tokens but %h %n %p %r %d %u"
@@ -31,11 +36,14 @@ static const struct {
     [SAID_ALIAS] = { "HostKeyAlias", "expected letters, digits and '._-+/:[]'", host_key_alias_is_good },
     [SAID_KNOWN_HOSTS] = { "UserKnownHostsFile", A_PATH, known_hosts_is_good },
     [SAID_IDENTITIES] = { "IdentityFile", A_PATH, local_path_is_good },
-    [COMMAND] = { "ProxyCommand",
-                  "sliceup runs no command; expected ssh.jump in the slice file: a jump host, or '' for none", NULL },
+    [SAID_COMMAND] = { "ProxyCommand", "expected at most 1023 bytes, with no tokens but %% %h %k %n %p %r",
+                       command_is_good },
+    [SAID_ONLY] = { "IdentitiesOnly", "expected yes or no", name_is_good },
+    [SAID_UNCHECKED] = { .name = "" }, /* what STRICT and LOCALHOST come to */
+    [FDPASS] = { "ProxyUseFdpass", "expected a ProxyCommand that carries the connection itself", NULL },
     [REVOKED] = { "RevokedHostKeys", "expected lines with @revoked in the file of known host keys", NULL },
     [STRICT] = { .name = "StrictHostKeyChecking" },
-    { .name = "NoHostAuthenticationForLocalhost" },
+    [LOCALHOST] = { .name = "NoHostAuthenticationForLocalhost" },
     { .name = "KnownHostsCommand" },
     { .name = "LocalCommand" },
 };
@@ -74,16 +82,17 @@ static void answer_read (struct text lines, struct text values[KEYWORDS])
     }
 }
 
-/* Expands tokens of ProxyJump and IdentityFile, which ssh prints unexpanded. False: one is unknown, or has no value. */
-static bool put_expanded (struct buf *out, struct text from, const struct text values[])
+/* Expands tokens of ProxyJump, ProxyCommand and IdentityFile, which ssh prints unexpanded. False: one is unknown, or
+ * has no value. `shell`: it expands variables itself. */
+static bool put_expanded (struct buf *out, struct text from, const struct text values[], bool shell)
 {
-    static const char letters[] = "hnprdu";
+    static const char letters[] = "hnprduk";
     for (uint32_t i = 0; i < from.len; i++) {
         char c = from.ptr[i], next = i + 1 < from.len ? from.ptr[i + 1] : '\0';
         const char *token = c == '%' && next ? strchr (letters, next) : NULL;
         if (token && values[token - letters].len > 0)
             buf_add_text (out, values[token - letters]);
-        else if ((c == '%' && next != '%') || (c == '$' && next == '{'))
+        else if ((c == '%' && next != '%') || (c == '$' && next == '{' && !shell))
             return false;
         else
             buf_byte (out, (uint8_t) c);
@@ -96,17 +105,15 @@ static bool put_expanded (struct buf *out, struct text from, const struct text v
 static bool value_take (struct ways *ways, struct text name, const struct text all[], uint32_t key, struct text *value)
 {
     const struct conf_options *options = ways->draft->options;
-    const struct text values[] = {
-        all[SAID_ADDRESS],           name, all[SAID_PORT], all[SAID_USER], text_of (options->user_home),
-        text_of (options->user_name)
-    };
-    struct text rest = all[key];
+    struct text home = text_of (options->user_home), me = text_of (options->user_name), rest = all[key];
+    const struct text alias = all[SAID_ALIAS].len ? all[SAID_ALIAS] : name;
+    const struct text values[] = { all[SAID_ADDRESS], name, all[SAID_PORT], all[SAID_USER], home, me, alias };
     const char *said = problem_quote (ways->draft->problems, text_take_until (&rest, '\n'));
     struct buf out;
     buf_init (&out, VALUE_MAX_BYTES);
     bool good = true;
-    if (key == SAID_JUMP || key == SAID_IDENTITIES)
-        good = put_expanded (&out, all[key], values);
+    if (key == SAID_JUMP || key == SAID_IDENTITIES || key == SAID_COMMAND)
+        good = put_expanded (&out, all[key], values, key == SAID_COMMAND);
     else
         buf_add_text (&out, all[key]);
     *value = rest = buf_finish (&out, ways->draft->arena);
@@ -120,10 +127,12 @@ static bool value_take (struct ways *ways, struct text name, const struct text a
 }
 
 /* Says once that something is ignored. */
-static bool value_relaxes (struct ways *ways, uint32_t key, struct text value)
+static bool value_relaxes (struct ways *ways, uint32_t key, struct text value, struct ssh_route *route)
 {
-    bool relaxes = key >= STRICT || (key == SAID_KNOWN_HOSTS && text_is (value, "/dev/null"));
-    if (relaxes && !(ways->told >> STRICT & 1) && !(key == STRICT && text_is (value, "true"))) {
+    bool nowhere = key == SAID_KNOWN_HOSTS && text_is (value, "/dev/null"), relaxes = key >= STRICT || nowhere;
+    bool strict = key == STRICT && text_is (value, "true");
+    route->from_config |= (uint32_t) (nowhere || key == LOCALHOST || (key == STRICT && !strict)) << SAID_UNCHECKED;
+    if (relaxes && !(ways->told >> STRICT & 1) && !strict) {
         warning_at (ways->draft->problems, &ways->config,
                     "%s %s is ignored, as all that relaxes a check or runs a command", keywords[key].name,
                     problem_quote (ways->draft->problems, value));
@@ -169,11 +178,11 @@ static void route_take (void *owner, uint32_t index, struct text lines)
     uint32_t given = ways->draft->ssh_said | (uint32_t) (route->port > 0) << SAID_PORT |
                      (uint32_t) (route->user.len > 0) << SAID_USER |
                      (uint32_t) (route->host_key_alias.len > 0) << SAID_ALIAS |
-                     (route->jump.ptr ? 1u << SAID_JUMP | 1u << COMMAND : 0); /* '' too */
+                     (route->jump.ptr ? 1u << SAID_JUMP | 1u << SAID_COMMAND : 0); /* '' too */
     answer_read (lines, all);
     for (uint32_t key = 0; key < KEYWORDS; key++) {
         bool usual = key == SAID_ADDRESS ? is_same_word (all[key], name) : text_equal (all[key], ways->usual[key]);
-        if (!usual && !(given >> key & 1) && !value_relaxes (ways, key, all[key]))
+        if (!usual && !(given >> key & 1) && !value_relaxes (ways, key, all[key], route))
             good &= value_take (ways, name, all, key, &values[key]);
         route->from_config |= (uint32_t) (key < SAID_N && values[key].len > 0) << key;
     }
@@ -185,6 +194,8 @@ static void route_take (void *owner, uint32_t index, struct text lines)
         if (into[key] && values[key].len > 0)
             *into[key] = values[key];
     route->port = text_to_u64 (values[SAID_PORT], &port) ? (uint32_t) port : route->port;
+    route->command = values[SAID_COMMAND];
+    ways->draft->jumps |= route->command.len > 0;
 }
 
 /* ---- all of them ---- */
@@ -221,10 +232,11 @@ static struct ssh_route jump_route (struct text rest)
 /* `user` enters the jump host when nothing says who. */
 static struct text jump_text (struct ways *ways, struct text said, const struct ssh_route *route, struct text user)
 {
-    if (route->jump.len > 0 || route->host_key_alias.len > 0)
+    const char *other = route->command.len > 0 ? "ProxyCommand" : "HostKeyAlias";
+    if (route->jump.len > 0 || route->host_key_alias.len > 0 || route->command.len > 0)
         problem_at (ways->draft->problems, ways->from,
                     "the ssh configuration gives the jump host %.*s %s, expected a jump host without it",
-                    TEXT_ARG (said), route->jump.len > 0 ? "ProxyJump" : "HostKeyAlias");
+                    TEXT_ARG (said), route->jump.len > 0 ? "ProxyJump" : other);
     user = route->user.len > 0 ? route->user : user;
     bool colon = memchr (route->address.ptr, ':', route->address.len) != NULL;
     return text_format (ways->draft->arena, "%.*s%s%s%.*s%s:%u", TEXT_ARG (user), user.len ? "@" : "", colon ? "[" : "",

@@ -47,7 +47,8 @@ static const struct field ssh_way_fields[] = { F_TEXT (1, struct ssh_route, addr
                                                F_TEXT (3, struct ssh_route, user, ID_MAX_BYTES),
                                                F_TEXT (4, struct ssh_route, jump, NAME_MAX_BYTES),
                                                F_TEXT (5, struct ssh_route, host_key_alias, NAME_MAX_BYTES),
-                                               F_U32 (6, struct ssh_route, from_config, (1u << SAID_N) - 1) };
+                                               F_U32 (6, struct ssh_route, from_config, (1u << SAID_N) - 1),
+                                               F_TEXT (7, struct ssh_route, command, PATH_MAX_BYTES) };
 static const struct record ssh_way_record = RECORD ("way", struct ssh_route, ssh_way_fields);
 
 static const struct field plan_host_fields[] = { F_TEXT (1, struct plan_host, name, HOST_NAME_MAX_BYTES),

@@ -102,7 +102,9 @@ extern const struct enum_names launcher_names;
 extern const struct record file_ref_record;
 
 /* What the user's ssh configuration can set of a route. */
-enum ssh_said { SAID_ADDRESS, SAID_PORT, SAID_USER, SAID_JUMP, SAID_ALIAS, SAID_KNOWN_HOSTS, SAID_IDENTITIES, SAID_N };
+enum ssh_said { SAID_ADDRESS, SAID_PORT, SAID_USER, SAID_JUMP, SAID_ALIAS, SAID_KNOWN_HOSTS, SAID_IDENTITIES };
+/* The command; no other keys of an agent than the identities; a wish not to check host keys, which is not followed. */
+enum { SAID_COMMAND = SAID_IDENTITIES + 1, SAID_ONLY, SAID_UNCHECKED, SAID_N };
 enum { SSH_PORT_DEFAULT = 22 };
 struct ssh_route {       /* to one host's sshd */
     struct text address; /* name or IP address; empty: that of the host */
@@ -111,6 +113,7 @@ struct ssh_route {       /* to one host's sshd */
     struct text jump;           /* "[user@]host[:port]" as jump host; empty: direct */
     struct text host_key_alias; /* known_hosts holds the host's key under this name; empty: under address and port */
     uint32_t from_config;       /* bits of enum ssh_said: set by the user's ssh configuration */
+    struct text command;        /* ProxyCommand, expanded: the connection is its standard input and output; or empty */
 };
 
 struct plan_host { /* in rank order: rank = index */

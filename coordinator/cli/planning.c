@@ -204,7 +204,8 @@ static bool same_way (const struct plan_host *a, const struct plan_host *b)
 static void print_way (const struct ssh_route *route, const struct text *names, const struct text *addresses,
                        uint32_t n, FILE *to)
 {
-    static const char *const said[] = { "address", "port", "user", "jump host", "key alias", "known hosts", "keys" };
+    static const char *const said[SAID_UNCHECKED] = { "address",     "port", "user",    "jump host",    "key alias",
+                                                      "known hosts", "keys", "command", "no other keys" };
     fputs ("  ", to);
     print_folded (names, n, to);
     fprintf (to, ": ssh %.*s%s", TEXT_ARG (route->user), route->user.len ? "@" : "");
@@ -215,9 +216,12 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
     if (route->port != 22) /* what ssh takes when nothing is said */
         fprintf (to, ":%u", route->port);
     fprintf (to, "%s%.*s", route->jump.len ? " via " : "", TEXT_ARG (route->jump));
-    for (uint32_t key = 0, told = 0; key < SAID_N; key++)
+    for (uint32_t key = 0, told = 0; key < SAID_UNCHECKED; key++)
         if (route->from_config & 1u << key)
             fprintf (to, "%s%s", told++ ? ", " : "; ~/.ssh/config gives ", said[key]);
+    if (route->command.len > 0)
+        fprintf (to, "; reached by the command of ~/.ssh/config: %.*s%s", TEXT_ARG (route->command),
+                 n > 1 ? ", and so on" : "");
     fputc ('\n', to);
 }
 

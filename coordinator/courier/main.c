@@ -43,6 +43,14 @@ static bool courier_is_over (const struct pollfd *input)
     return ioctl (input->fd, FIONREAD, &unread) != 0 || unread == 0;
 }
 
+/* All that a ProxyCommand started: a courier leads its process group, if sliceup started it. */
+static void courier_end_group (void)
+{
+    signal (SIGTERM, SIG_IGN);
+    if (getpgrp () == getpid ())
+        (void) kill (0, SIGTERM);
+}
+
 static void *courier_watch (void *owner)
 {
     struct watchdog *watchdog = owner;
@@ -54,14 +62,14 @@ static void *courier_watch (void *owner)
             struct err err;
             reporter_describe_timeout (watchdog->reporter, watchdog->deadline_ms, TEXT_LIT (""), &err);
             reporter_send_refused (watchdog->reporter, err.text);
-            _exit (1);
+            courier_end_group (), _exit (1);
         }
         if (poll (entries, 2, (int) (watchdog->until_ms - now_ms)) < 0)
             continue; /* EINTR */
         if (entries[0].revents)
             return NULL;
         if (courier_is_over (&entries[1]))
-            _exit (1); /* nobody is left to report to */
+            courier_end_group (), _exit (1); /* nobody is left to report to */
         if (entries[1].revents)
             entries[1].fd = -1; /* it wrote more before it ended: the owner reads that */
     }
@@ -206,6 +214,7 @@ static int carry (bool exec)
     }
     request_release (&request);
     input_release (&input);
+    courier_end_group ();
     return status;
 }
 

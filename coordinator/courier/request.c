@@ -97,15 +97,18 @@ static bool split_jump (struct request_ssh *ssh, struct arena *arena)
 static int take_ssh (struct request_ssh *ssh, json_t *json, struct arena *arena, struct err *err)
 {
     json_int_t port = 0;
-    int agent = 0;
+    int agent = 0, only = 0;
     json_t *identities = NULL;
     json_error_t why;
-    if (json_unpack_ex (json, &why, 0, "{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:b}", "address", &ssh->address, "port",
-                        &port, "user", &ssh->user, "jump", &ssh->jump, "host_key_alias", &ssh->host_key_alias,
-                        "known_hosts", &ssh->known_hosts, "identities", &identities, "agent", &agent) != 0)
+    ssh->command = "";
+    if (json_unpack_ex (json, &why, 0, "{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:b, s?b, s?s}", "address", &ssh->address,
+                        "port", &port, "user", &ssh->user, "jump", &ssh->jump, "host_key_alias", &ssh->host_key_alias,
+                        "known_hosts", &ssh->known_hosts, "identities", &identities, "agent", &agent, "identities_only",
+                        &only, "command", &ssh->command) != 0)
         return err_set (err, ERR_PARSE, "order: ssh: %s", why.text);
     ssh->port = (uint16_t) port;
     ssh->agent = agent;
+    ssh->identities_only = only;
     const struct check checks[] = {
         { "address", *ssh->address && is_name (ssh->address, address_letters), a_name },
         { "port", port >= 1 && port <= UINT16_MAX, a_number },
@@ -212,7 +215,8 @@ static int take_launch (struct request *request, struct text line, const json_t 
     if (request->again && !(directory && is_directory (directory)))
         return err_set (err, ERR_PARSE, "launch line: directory: expected %s", a_path);
     request->worker_directory = text_copy (&request->arena, text_of (directory ? directory : "")).ptr;
-    if (request->needs_address && request->by == BY_SSH && *request->ssh.jump && request->carry == CARRY_NEVER)
+    if (request->needs_address && request->by == BY_SSH && request->carry == CARRY_NEVER &&
+        (*request->ssh.jump || *request->ssh.command))
         return err_set (err, ERR_CONFIG,
                         "the hosts are behind a jump host, so the address of this machine is unknown: set "
                         "coordinator.address to one that they can reach, or coordinator.reach: auto");

@@ -38,12 +38,13 @@ struct request_ssh {
     const char *address, *user; /* user "": whoever runs the courier */
     const char *jump;           /* as given, for people; "": direct */
     const char *jump_user, *jump_address;
+    const char *command; /* the connection is its standard input and output; "": none. The user's own */
     uint16_t port, jump_port;
     const char *host_key_alias; /* "": known_hosts holds the host's key under address and port */
     const char *known_hosts;
     const char *identities[REQUEST_IDENTITIES_MAX];
     uint32_t identities_n;
-    bool agent;
+    bool agent, identities_only; /* the latter: of the agent's keys, too */
 };
 
 struct request_slurm {

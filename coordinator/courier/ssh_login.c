@@ -19,12 +19,14 @@
 /* ---- authentication: by an agent's keys, then by key files; never by password or keyboard ---- */
 
 /* The largest sensible key, RSA of 16384 bits, takes 13 KiB as PEM. */
-enum { KEY_FILE_MAX_BYTES = 64 * 1024, TRIED_MAX_BYTES = 260 };
+enum { KEY_FILE_MAX_BYTES = 64 * 1024, TRIED_MAX_BYTES = 260, LOOK_MS = 100 };
 
 struct authentication {
     ssh_session session;
-    struct buf tried; /* what was tried and why it failed, for the sentence */
-    bool broken;      /* the connection is unusable */
+    const struct request_ssh *ssh;
+    struct buf tried;    /* what was tried and why it failed, for the sentence */
+    uint32_t agent_keys; /* that were offered */
+    bool broken;         /* the connection is unusable */
 };
 
 static void authentication_note (struct authentication *attempt, const char *key, const char *why)
@@ -48,14 +50,29 @@ static bool authentication_judge (struct authentication *attempt, int rc, const 
     return false;
 }
 
+/* A libssh 0.10 that may block would wait until the deadline for words of a server that has ended the connection. */
+static bool authentication_waits (const struct authentication *attempt, int rc)
+{
+    struct pollfd entry = { .fd = ssh_get_fd (attempt->session), .events = POLLIN };
+    bool over = ssh_get_status (attempt->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
+    return rc == SSH_AUTH_AGAIN && !over && poll (&entry, 1, LOOK_MS) >= -1;
+}
+
 static bool by_agent (struct authentication *attempt)
 {
     const char *socket = getenv ("SSH_AUTH_SOCK");
-    if (!socket || !*socket) {
-        authentication_note (attempt, "agent", "(SSH_AUTH_SOCK is not set)");
+    bool named = socket && *socket;
+    int rc;
+    if (!named || !agent_open (attempt->session, attempt->ssh)) {
+        authentication_note (attempt, "agent",
+                             named ? "(none answers at SSH_AUTH_SOCK)" : "(SSH_AUTH_SOCK is not set)");
         return false;
     }
-    return authentication_judge (attempt, ssh_userauth_agent (attempt->session, NULL), "agent's keys");
+    do
+        rc = ssh_userauth_agent (attempt->session, NULL);
+    while (authentication_waits (attempt, rc));
+    attempt->agent_keys = agent_close ();
+    return authentication_judge (attempt, rc, attempt->agent_keys ? "agent's keys" : "agent without a key");
 }
 
 /* ---- key files ---- */
@@ -107,9 +124,12 @@ static bool by_file (struct authentication *attempt, const char *path)
     ssh_key key = load_key (attempt, path);
     if (!key)
         return false;
-    bool proved = authentication_judge (attempt, ssh_userauth_publickey (attempt->session, NULL, key), path);
+    int rc;
+    do
+        rc = ssh_userauth_publickey (attempt->session, NULL, key);
+    while (authentication_waits (attempt, rc));
     ssh_key_free (key);
-    return proved;
+    return authentication_judge (attempt, rc, path);
 }
 
 /* ---- the sentence ---- */
@@ -132,6 +152,18 @@ static void methods_of (ssh_session session, struct buf *out)
         buf_puts (out, "unknown");
 }
 
+/* A server counts each key as an attempt (sshd_config(5), MaxAuthTries). */
+static int authentication_explain_end (struct authentication *attempt, struct err *err)
+{
+    bool many = strstr (ssh_get_error (attempt->session), "oo many authentication failures"); /* sshd's words */
+    return err_set (
+        err, ERR_REFUSED,
+        "the server ended the connection%s; %u keys of the agent were offered. Write `ssh: {agent: false}`, "
+        "after which %s is tried, or empty the agent: ssh-add -D",
+        many ? ": too many authentication failures" : "", attempt->agent_keys,
+        attempt->ssh->identities_n ? attempt->ssh->identities[0] : "what ssh.identities names");
+}
+
 static int authentication_explain (struct authentication *attempt, const char *user, struct err *err)
 {
     struct buf methods;
@@ -150,14 +182,19 @@ static int authentication_explain (struct authentication *attempt, const char *u
 
 static int authenticate (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err)
 {
-    struct authentication attempt = { .session = session };
+    struct authentication attempt = { .session = session, .ssh = ssh };
     buf_init (&attempt.tried, TRIED_MAX_BYTES);
+    ssh_set_blocking (session, 0);
     bool proved = ssh->agent && by_agent (&attempt);
     for (uint32_t i = 0; i < ssh->identities_n && !proved && !attempt.broken; i++)
         proved = by_file (&attempt, ssh->identities[i]);
     if (!proved && attempt.tried.len == 0)
         authentication_note (&attempt, "nothing", "(no agent and no identities are configured)");
-    int rc = proved ? 0 : authentication_explain (&attempt, user, err);
+    ssh_set_blocking (session, 1);
+    bool ended = attempt.broken && attempt.agent_keys > 0;
+    int rc = proved  ? 0
+             : ended ? authentication_explain_end (&attempt, err)
+                     : authentication_explain (&attempt, user, err);
     buf_release (&attempt.tried);
     return rc;
 }

@@ -29,6 +29,11 @@ struct ssh_login {
 ssh_session ssh_login_open (const struct ssh_login *login, int fd, struct err *err);
 void ssh_login_close (ssh_session session);
 
+/* agent.c - the agent at SSH_AUTH_SOCK as libssh gets it: a thread passes messages on, and with `identities_only` leaves
+ * out keys that are not those of `identities` (ssh_config(5), IdentitiesOnly), which libssh 0.10 cannot. */
+bool agent_open (ssh_session session, const struct request_ssh *ssh); /* false: it cannot be reached */
+uint32_t agent_close (void);                                          /* how many keys libssh was told of */
+
 /* host_key.c - checks the host key, after the key exchange and before anything else is sent.
  * Both libssh and our own reading of the file must accept the key, because libssh 0.10 ignores "@revoked" lines and
  * negated patterns. Nothing is ever added to the file. */

@@ -50,7 +50,7 @@ void transport_mask_job_ids (struct text line, struct buf *out);
 /* ---- transport_ssh.c: the bootstrap on a host over ssh, straight or through a jump host (docs/spec/launch.md) ---- */
 
 /* Waits until the command runs on the host; the watchdog bounds that. `near_end`: this machine's address in the
- * connection; "" through a jump host. For a request that only carries again, no command is run, and the worker is told
+ * connection; "" through something else. For a request that only carries again, no command is run, and the worker is told
  * its new ports. NULL on error. */
 struct transport *transport_ssh_open (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                       char near_end[DIAL_ADDRESS_BYTES], struct err *err);

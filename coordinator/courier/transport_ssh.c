@@ -1,15 +1,26 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "common/io/fd.h"
+#include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 #include "coordinator/courier/carrier.h"
 #include "coordinator/courier/ssh_login.h"
 #include "coordinator/courier/transport.h"
 
+enum { LOOK_MS = 20, LOOKS = 50 }; /* for the end of a command that closed its output */
+
 struct transport_ssh {
     struct transport transport;
     ssh_session session;
     ssh_channel channel;     /* NULL: it only carries */
-    struct jump *jump;       /* NULL: straight */
+    struct jump *jump;       /* NULL: straight, or by the command */
+    pid_t command;           /* the user's ProxyCommand; 0: none, or reaped */
     struct carrier *carrier; /* NULL: nothing is carried */
     bool lost;               /* the connection is of no use any more */
 };
@@ -90,6 +101,8 @@ static void close_transport (struct transport *transport, uint64_t leave_ms)
         ssh_login_close (ssh->session);
     if (ssh->jump)
         jump_close (ssh->jump);
+    if (ssh->command > 0)
+        (void) kill (ssh->command, SIGHUP); /* as ssh: sshconnect.c, ssh_kill_proxy_command */
     mem_free (ssh);
 }
 
@@ -114,6 +127,43 @@ static int open_jump (struct transport_ssh *ssh, const struct ssh_login *host, i
     ssh->jump = jump_open (&login, host->address, host->port, fd, err);
     reporter_set_jump_host (host->reporter, "");
     return ssh->jump ? 0 : err_prefix (err, "jump host %s", host->ssh->jump);
+}
+
+/* As ssh runs it (ssh_config(5), ProxyCommand): by the user's shell. What it says goes to the worker's log. */
+static int transport_ssh_run_command (struct transport_ssh *ssh, const struct ssh_login *login, int *fd,
+                                      struct err *err)
+{
+    const char *shell = getenv ("SHELL");
+    struct arena arena = { 0 };
+    const char *line = text_format (&arena, "exec %s", login->ssh->command).ptr;
+    const char *const argv[] = { shell && *shell ? shell : "/bin/sh", "-c", line, NULL };
+    int pair[2] = { -1, -1 };
+    reporter_send_step (login->reporter, STEP_CONNECT, "its ProxyCommand");
+    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+        const struct program program = {
+            .argv = argv, .envp = environ, .in = pair[1], .out = pair[1], .error = STDERR_FILENO
+        };
+        errno = program_start (&ssh->command, &program);
+    }
+    int rc = ssh->command > 0 ? 0 : err_errno (err, ERR_IO, "cannot start its ProxyCommand by %s", argv[0]);
+    arena_release (&arena);
+    fd_close (pair[1]);
+    *fd = pair[0];
+    return rc;
+}
+
+/* Says how the command ended, if that ended the connection. */
+static void transport_ssh_explain_command (struct transport_ssh *ssh, struct err *err)
+{
+    int status = 0;
+    pid_t ended = 0;
+    for (int look = 0; look < LOOKS && (ended = waitpid (ssh->command, &status, WNOHANG)) == 0; look++)
+        (void) poll (NULL, 0, LOOK_MS);
+    if (ended <= 0)
+        return;
+    ssh->command = 0;
+    err_set (err, ERR_IO, "its ProxyCommand ended with %s%d before the ssh server was reached",
+             WIFEXITED (status) ? "" : "signal ", WIFEXITED (status) ? WEXITSTATUS (status) : WTERMSIG (status));
 }
 
 static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, struct err *err)
@@ -149,10 +199,14 @@ static int reach (struct transport_ssh *ssh, const struct ssh_login *login, char
     near_end[0] = '\0';
     if (*login->ssh->jump && open_jump (ssh, login, &fd, err) != 0)
         return -1;
+    if (*login->ssh->command && transport_ssh_run_command (ssh, login, &fd, err) != 0)
+        return -1;
     ssh->session = ssh_login_open (login, fd, err);
+    if (!ssh->session && ssh->command > 0 && login->reporter->step == STEP_CONNECT)
+        transport_ssh_explain_command (ssh, err);
     if (!ssh->session)
         return -1;
-    if (!*login->ssh->jump && dial_local_address (ssh_get_fd (ssh->session), near_end, err) != 0)
+    if (fd < 0 && dial_local_address (ssh_get_fd (ssh->session), near_end, err) != 0)
         return -1;
     return 0;
 }

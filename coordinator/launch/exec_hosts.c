@@ -290,7 +290,7 @@ static int exec_hosts_start_process (struct exec_hosts *hosts, struct child *chi
     const struct launch_program program = { .path = remote ? hosts->options.courier_path : hosts->options.worker_path,
                                             .word = "exec",
                                             .courier = remote,
-                                            .as_user = !remote };
+                                            .as_user = !remote || plan_host (hosts, child->host)->ssh.command.len > 0 };
     child->error_fd = memfd_create ("sliceup-exec", MFD_CLOEXEC);
     if (child->error_fd < 0)
         return err_errno (err, ERR_IO, "cannot make a file for the messages of a courier");

@@ -26,7 +26,9 @@ static int launch_begin_start_process (struct start *start, const char *director
         return -1;
     struct arena arena = { 0 };
     var_list set = { 0 };
+    const struct plan *plan = launch->options.plan;
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
+    program.as_user = courier && plan && plan->hosts.items[start->rank].ssh.command.len > 0;
     if (!courier && launch->options.plan) {
         set = launch_variables_of_rehearsal (launch->options.plan, start->rank, &arena);
         /* A rehearsal inherits nothing of this machine. */

@@ -56,7 +56,7 @@ static void launch_events_take_answer (struct start *start, const struct launch_
     launch_begin_queued (launch);
 }
 
-/* It quotes a host, so it is made safe to show. */
+/* It quotes a host, so it is made safe to show. Before that is reached, only a ProxyCommand has said anything. */
 static void take_refusal (struct start *start, const struct launch_report *reply)
 {
     struct buf why;
@@ -65,6 +65,8 @@ static void take_refusal (struct start *start, const struct launch_report *reply
     buf_escaped (&why, text_of (reply->step), 0);
     buf_puts (&why, ": ");
     buf_escaped (&why, text_of (reply->why), 0);
+    if (start->launch->options.launcher == LAUNCHER_SSH && text_is (text_of (reply->step), "connect"))
+        worker_log_append_last_line (&start->log, &why);
     launch_events_give_up (start, &why);
     buf_release (&why);
 }

@@ -186,16 +186,16 @@ static void perform_admit (struct driver *driver, const struct held_effect *held
 }
 
 /* By the slice file, if that is an IP address; else where its worker came from, unless that is this machine. Behind a jump
- * host nobody can be asked from here. */
+ * host, or a ProxyCommand, nobody can be asked from here. */
 static void perform_ask (struct driver *driver, uint32_t host)
 {
     const struct plan *plan = coord_plan (driver->coord);
     const struct plan_host *planned = &plan->hosts.items[host];
     const struct ssh_route *way = &planned->ssh;
-    bool routed = plan->launcher == LAUNCHER_SSH;
+    bool routed = plan->launcher == LAUNCHER_SSH, behind = way->jump.len || way->command.len;
     struct text came_from = text_of (hub_worker_address (driver->hub, host));
-    if (way->jump.len || (routed && reachability_ask (driver->reachability, host,
-                                                      way->address.len ? way->address : planned->address, way->port)))
+    if (behind || (routed && reachability_ask (driver->reachability, host,
+                                               way->address.len ? way->address : planned->address, way->port)))
         return;
     if (!text_starts (came_from, "127.") && !text_is (came_from, "::1"))
         (void) reachability_ask (driver->reachability, host, came_from, way->port);

@@ -432,6 +432,28 @@ class Identities(Carrying):
             self.carried(self.order(server, agent=True, identities=[]), SSH_AUTH_SOCK=str(agent.socket))
             self.refused(self.order(server, agent=False, identities=[]), "authentication", SSH_AUTH_SOCK=str(agent.socket))
 
+    def test_an_agent_with_more_keys_than_the_server_tries_is_said_at_once(self):
+        server = self.server(config=["MaxAuthTries 6"])
+        keys = [sshd.make_key(self.root / f"junk{number}") for number in range(7)]
+        with sshd.Agent(self.root, *keys) as agent:
+            courier = self.refused(self.order(server, agent=True), "authentication",
+                                   "the server ended the connection: too many authentication failures; 7 keys of the agent were offered",
+                                   f"`ssh: {{agent: false}}`, after which {server.user_key} is tried", "ssh-add -D",
+                                   SSH_AUTH_SOCK=str(agent.socket))
+            self.assertLess(courier.took_s, 5)
+            self.carried(self.order(server, agent=True, identities_only=True), SSH_AUTH_SOCK=str(agent.socket))
+
+    def test_of_an_agent_only_named_keys_are_offered_when_asked_for(self):
+        junk, held = [sshd.make_key(self.root / f"junk{number}") for number in range(7)], sshd.make_key(self.root / "held", "rsa")
+        server = self.server(authorized=[f"{held}.pub"])
+        locked = sshd.make_key(self.root / "locked", passphrase="secret words")
+        with sshd.Agent(self.root, *junk, held) as agent:
+            held.unlink()                   # its public half lies beside it
+            self.carried(self.order(server, agent=True, identities_only=True, identities=[str(held)]), SSH_AUTH_SOCK=str(agent.socket))
+            self.refused(self.order(server, agent=True, identities_only=True, identities=[str(locked)]), "authentication",
+                         "agent without a key", "has a passphrase", SSH_AUTH_SOCK=str(agent.socket))
+        self.assertNotIn("Failed publickey", server.said(), "no other key was offered")
+
     def test_an_agent_that_is_not_there_is_said(self):
         server = self.server()
         self.refused(self.order(server, agent=True, identities=[]), "authentication", "SSH_AUTH_SOCK is not set")
@@ -457,6 +479,86 @@ class Identities(Carrying):
         wrong.write_text("not a key\n")
         wrong.chmod(0o600)
         self.refused(self.order(self.server(), identities=[str(wrong)]), "authentication", "not a private key")
+
+
+# A command of the form of gcloud's tunnel: the connection is its standard input and output.
+TUNNEL = """import os, select, socket, sys
+words = sys.argv[1:]
+if words[:2] != ["compute", "start-iap-tunnel"] or "--listen-on-stdin" not in words:
+    sys.exit("ERROR: (gcloud) Invalid choice")
+if os.environ.get("CLOUDSDK_CORE_PROJECT") != "proj":
+    sys.exit("ERROR: (gcloud.compute.start-iap-tunnel) The required property [project] is not currently set.")
+link = socket.create_connection((words[2], int(words[3])))
+while True:
+    for end in select.select([0, link], [], [])[0]:
+        piece = os.read(0, 65536) if end == 0 else link.recv(65536)
+        if not piece:
+            sys.exit(0)
+        link.sendall(piece) if end == 0 else sys.stdout.buffer.write(piece)
+        sys.stdout.flush()
+"""
+
+
+class Commanding(Carrying):
+    """A connection by the user's ProxyCommand."""
+
+    def tunnel(self, server, *more):
+        (self.root / "tunnel.py").write_text(TUNNEL)
+        return f"python3 {self.root / 'tunnel.py'} compute start-iap-tunnel 127.0.0.1 {server.port} {' '.join(more)} --zone='a b'"
+
+    def test_a_tunnel_carries_worker_and_bundle(self):
+        server = self.server()
+        self.bundle = make_bundle(self.root / "large.bundle", padding=5 << 20)
+        order = self.order(server, command=self.tunnel(server, "--listen-on-stdin"))
+        order["ssh"]["address"] = "vm-0"    # the tunnel knows where that is
+        known = self.root / "known"
+        known.write_text(server.known_hosts_line(alias=f"[vm-0]:{server.port}"))
+        order["ssh"]["known_hosts"] = str(known)
+        courier = self.carried(order, CLOUDSDK_CORE_PROJECT="proj")
+        self.assertEqual(["connect", "host-key"], courier.steps()[:2])
+        courier = self.send({**order, "reach": "direct"}, self.launch(address=""))
+        self.assertEqual(2, courier.end())
+        self.assertIn("the address of this machine is unknown", courier.heard[-1]["why"])
+
+    def test_the_users_own_ssh_is_such_a_command(self):
+        bastion, server = self.server("bastion"), self.server()
+        bastion.authorize(f"{server.user_key}.pub")
+        self.carried(self.order(server, command=f"ssh -F none -i {server.user_key} -o UserKnownHostsFile={bastion.known_hosts()} -p {bastion.port} "
+                                                f"-q -W 127.0.0.1:{server.port} 127.0.0.1"))
+        self.assertIn("Accepted publickey", bastion.said())
+
+    def test_host_keys_are_checked_behind_it(self):
+        server = self.server()
+        known = self.root / "known"
+        known.write_text("# nobody\n")
+        self.refused(self.order(server, known, command=self.tunnel(server, "--listen-on-stdin")), "host-key", "has no key of this host",
+                     CLOUDSDK_CORE_PROJECT="proj")
+
+    def test_how_it_failed_is_said_and_its_words_are_kept(self):
+        server = self.server()
+        for command, shell, said in (("sh -c 'echo no route >&2; exit 3'", "/bin/sh", "its ProxyCommand ended with 3 before"),
+                                     ("kill -9 $$", "/bin/sh", "its ProxyCommand ended with signal 9"),
+                                     ("no-such-program-of-mine", "", "its ProxyCommand ended with 127"),
+                                     ("true", "/no/shell", "cannot start its ProxyCommand by /no/shell: No such file"),
+                                     (self.tunnel(server, "--listen-on-stdin"), "/bin/bash", "its ProxyCommand ended with 1 ")):
+            with self.subTest(command=command):
+                courier = self.refused(self.order(server, command=command), "connect", said, SHELL=shell)
+                self.assertLess(courier.took_s, 5)
+                self.assertTrue(courier.errors or "signal" in said or shell == "/no/shell", "its words")
+
+    def test_nothing_that_it_started_outlives_the_courier(self):
+        server = self.server()
+        for end in ("deadline", "coordinator"):
+            with self.subTest(end):
+                began = self.root / f"began.{end}"
+                command = f"sh -c 'trap : HUP; sleep 1000 & echo $! >{began}.new; mv {began}.new {began}; sleep 1000; :'"
+                order = self.order(server, command=command, deadline_ms=2000 if end == "deadline" else 60000)
+                courier = self.send(order, argv=["setsid", str(COURIER), "carry"])
+                lab.wait_for(began.exists, "the command", 20)
+                if end == "coordinator":
+                    courier.hang_up()
+                self.assertEqual(1, courier.end())
+                lab.wait_for(lambda: not lab.alive(int(began.read_text())), "the end of all that it started", 5)
 
 
 class Jumping(Carrying):

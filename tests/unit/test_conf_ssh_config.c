@@ -60,7 +60,8 @@ static const char gcloud[] =
 
 TEST_ON (share, what_the_file_leaves_open_the_configuration_says)
 {
-    static const uint32_t all = 1u << SAID_ADDRESS | 1u << SAID_ALIAS | 1u << SAID_KNOWN_HOSTS | 1u << SAID_IDENTITIES;
+    static const uint32_t all = 1u << SAID_ADDRESS | 1u << SAID_ALIAS | 1u << SAID_KNOWN_HOSTS | 1u << SAID_IDENTITIES |
+                                1u << SAID_ONLY | 1u << SAID_UNCHECKED;
     char path[256];
     loads (share, SLICE ("v[0-1].us-east5-b.p", ""), gcloud);
     assert_true (text_is (route (share, 0)->address, "34.1.2.3") && route (share, 0)->port == 22);
@@ -227,6 +228,18 @@ TEST (tokens_are_those_of_openssh)
     share_close (&share);
 }
 
+TEST_ON (share, a_proxy_command_is_taken_with_its_tokens_expanded)
+{
+    loads (share, SLICE ("[a, {name: b, ssh: {jump: ''}}]", "") "coordinator: {address: 10.0.0.1}\n",
+           "Host a\nHostName a.example\nHostKeyAlias k\nUser tpu\nHost *\n"
+           "ProxyCommand gcloud start-iap-tunnel %h %p --user=%r --of=%n --k=%k 50%% ${HOME} '$x'\n");
+    assert_text (route (share, 0)->command,
+                 "gcloud start-iap-tunnel a.example 22 --user=tpu --of=a --k=k 50% ${HOME} '$x'");
+    assert_int_equal (route (share, 0)->from_config >> SAID_COMMAND & 1, 1);
+    assert_true (route (share, 1)->command.len == 0);
+    assert_int_equal (route (share, 0)->from_config >> SAID_UNCHECKED, 0);
+}
+
 /* ---- the program ssh ---- */
 
 static void take_nothing (void *owner, uint32_t index, struct text lines)
@@ -283,6 +296,9 @@ TEST (an_ssh_that_fails_is_told_with_its_words)
 TEST_ON (share, behind_a_jump_host_the_way_back_must_be_given)
 {
     begin (share, SLICE ("a", "}\ncoordinator: {reach: direct"), "Host a\nProxyJump j\n");
-    assert_int_equal (load (share), -1);
-    has (share, false, "coordinator.address is missing and hosts are behind a jump host");
+    for (int command = 0; command < 2; command++) {
+        assert_int_equal (load (share), -1);
+        has (share, false, "coordinator.address is missing and hosts are behind a jump host");
+        write_text (share, "home/.ssh/config", "Host a\nProxyCommand c\n");
+    }
 }
