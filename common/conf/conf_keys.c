@@ -97,7 +97,8 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
 };
 
 static const struct conf_key host_keys[HOST_KEYS] = {
-    [HOST_NAME] = { "name", KEY_NAME, 1, HOST_NAME_MAX_BYTES, .required = true, .help = "The host's name." },
+    [HOST_NAME] = { "name", KEY_TEXT, 1, HOST_NAME_MAX_BYTES + 64, .required = true,
+                    .help = "The host's name, or `user@name`." },
     [HOST_ADDRESS] = { "address", KEY_TEXT, 1, 255,
                        .help = "Name or IP address by which the other hosts reach this host. Default: `127.0.0.1` with "
                                "launcher `local`, else the host's name." },

@@ -181,7 +181,7 @@ int draft_names (struct draft *draft, const struct conf_value *list, uint32_t ma
 {
     const struct yaml_node *item;
     int result = section_list (list, max, "this list has", "names", draft->problems, &item);
-    *names = (struct name_list){ arena_array (draft->arena, item ? list->node->n : 0, sizeof *names->items), 0 };
+    *names = (struct name_list){ .items = arena_array (draft->arena, item ? list->node->n : 0, sizeof *names->items) };
     for (; item; item = item->next)
         result |= draft_add_name (draft, item, names);
     return result;

@@ -214,8 +214,11 @@ static void add_set (struct host_list *list, const struct yaml_node *node)
     struct name_list names = { 0 };
     if (draft_host_set (list->draft, node, true, &names) != 0)
         return;
-    for (uint32_t i = 0; i < names.n; i++)
-        host_list_add (list, node, (struct plan_host){ .name = names.items[i], .ssh = list->draft->route });
+    for (uint32_t i = 0; i < names.n; i++) {
+        struct plan_host host = { .name = names.items[i], .ssh = list->draft->route };
+        host.ssh.user = names.users[i].len > 0 ? names.users[i] : host.ssh.user;
+        host_list_add (list, node, host);
+    }
 }
 
 static bool check_address (struct draft *draft, const struct conf_value host[])
@@ -244,10 +247,21 @@ static void add_map (struct host_list *list, const struct yaml_node *node)
     if (section_read (&host_section, node, host, draft->problems) != 0 || !host[HOST_NAME].good ||
         (host[HOST_ADDRESS].given && !host[HOST_ADDRESS].good) || !check_address (draft, host))
         return;
-    struct plan_host made = { .name = host[HOST_NAME].text, .address = host[HOST_ADDRESS].text };
+    struct text name = host[HOST_NAME].text, user = { 0 };
+    (void) text_cut (&name, '@', &user);
+    if (!host_name_valid (name) || (user.ptr && !name_is_good (user))) {
+        problem_at (draft->problems, host[HOST_NAME].node,
+                    "name is %s, expected letters, digits, '.', '_' and '-', or user@ and that",
+                    problem_quote (draft->problems, host[HOST_NAME].text));
+        return;
+    }
+    struct plan_host made = { .name = name, .address = host[HOST_ADDRESS].text };
     if (host[HOST_ENV_DIR].given)
         made.env_dir = draft_host_path (draft, &host[HOST_ENV_DIR]);
     draft_ssh_route (draft, &host[HOST_SSH], &made.ssh);
+    if (user.len > 0 && !text_equal (made.ssh.user, draft->route.user) && !text_equal (made.ssh.user, user))
+        problem_at (draft->problems, host[HOST_NAME].node, "%.*s is given two users", TEXT_ARG (name));
+    made.ssh.user = user.len > 0 ? user : made.ssh.user;
     host_list_add (list, node, made);
 }
 

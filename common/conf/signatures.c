@@ -49,7 +49,7 @@ static int read_conditions (struct draft *draft, const struct conf_value *list, 
 {
     const struct yaml_node *node;
     int result = section_list (list, form->most, "this list of a signature has", "texts", draft->problems, &node);
-    *texts = (struct name_list){ arena_array (draft->arena, node ? list->node->n : 0, sizeof *texts->items), 0 };
+    *texts = (struct name_list){ .items = arena_array (draft->arena, node ? list->node->n : 0, sizeof *texts->items) };
     for (; node; node = node->next)
         result |= read_condition (draft, node, form, texts);
     return result;

@@ -10,7 +10,7 @@
 /* ---- names in the order in which they came, and in a tree of tsearch(3); borrowed. {0} is empty ---- */
 
 struct named {
-    struct text name;
+    struct text name, user; /* user: empty: not said */
     struct named *before, *next;
 };
 struct name_table {
@@ -31,13 +31,16 @@ static struct named *name_table_find (const struct name_table *table, struct tex
     return found ? *found : NULL;
 }
 
-/* False: it is there already. */
-static bool name_table_add (struct name_table *table, struct text name)
+/* False: it is there already, and gets the user if it has none. */
+static bool name_table_add (struct name_table *table, struct text name, struct text user)
 {
-    if (name_table_find (table, name))
+    struct named *added = name_table_find (table, name);
+    if (added && !added->user.len)
+        added->user = user;
+    if (added)
         return false;
-    struct named *added = mem_alloc (sizeof *added);
-    *added = (struct named){ .name = name, .before = table->last };
+    added = mem_alloc (sizeof *added);
+    *added = (struct named){ .name = name, .user = user, .before = table->last };
     if (!tsearch (added, &table->tree, text_order))
         mem_exit_exhausted (sizeof *added);
     *(table->last ? &table->last->next : &table->first) = added;
@@ -112,13 +115,18 @@ static int charge (struct hostset *set, const struct hostset_scan *scan, uint32_
 
 /* ---- steps ---- */
 
-/* How many of `right` are in `left`; `which`, when it is not NULL, is the first of them. */
-static uint32_t in_common (const struct name_table *left, const struct name_table *right, struct text *which)
+/* How many of `right` are in `left`; *which: the first of them, or one that has another user there (*two_users). */
+static uint32_t in_common (const struct name_table *left, const struct name_table *right, struct text *which,
+                           bool *two_users)
 {
     uint32_t n = 0;
-    for (const struct named *one = right->first; one; one = one->next)
-        if (name_table_find (left, one->name) && n++ == 0 && which)
+    for (const struct named *one = right->first; one; one = one->next) {
+        const struct named *other = name_table_find (left, one->name);
+        bool differs = other && one->user.len && other->user.len && !text_equal (one->user, other->user);
+        if (other && (n++ == 0 || differs))
             *which = one->name;
+        *two_users |= differs;
+    }
     return n;
 }
 
@@ -135,8 +143,9 @@ static int check_step (const struct hostset *set, const struct name_table *left,
     struct text repeated = { 0 };
     if (step == HOSTSET_TAKE || step == HOSTSET_KEEP)
         return 0;
-    uint64_t common = in_common (left, right, &repeated);
-    if (step == HOSTSET_ADD && set->rules.once && common)
+    bool two_users = false;
+    uint64_t common = in_common (left, right, &repeated, &two_users);
+    if (step == HOSTSET_ADD && ((set->rules.once && common) || two_users))
         return refuse_repeated (scan, at, repeated);
     uint64_t after = (uint64_t) left->n + right->n - (step == HOSTSET_ADD ? 1 : 2) * common;
     return after > set->rules.max ? refuse_size (set, scan, at) : 0;
@@ -163,7 +172,7 @@ static int hostset_take_step (const struct hostset *set, struct name_table *left
         for (const struct named *one = right->first; one; one = one->next) {
             bool was_there = step != HOSTSET_ADD && name_table_remove (left, one->name);
             if (step == HOSTSET_ADD || (step == HOSTSET_EITHER && !was_there))
-                name_table_add (left, one->name);
+                name_table_add (left, one->name, one->user);
         }
     return 0;
 }
@@ -218,7 +227,7 @@ static int add_names (const struct hostset *set, const struct hostset_scan *scan
                       const struct name_list *names, struct name_table *operand)
 {
     for (uint32_t i = 0; i < names->n; i++)
-        if (!name_table_add (operand, names->items[i]) && set->rules.once)
+        if (!name_table_add (operand, names->items[i], (struct text){ 0 }) && set->rules.once)
             return refuse_repeated (scan, at, names->items[i]);
     return 0;
 }
@@ -227,14 +236,22 @@ static int read_operand (struct hostset *set, struct hostset_scan *scan, uint32_
 {
     uint32_t at = scan->at;
     struct name_list names;
+    struct hostset_scan ahead = *scan;
+    struct text user = hostset_scan_name (&ahead);
+    bool has_user = host_name_valid (user) && user.len <= HOST_LABEL_MAX_BYTES && hostset_scan_accept (&ahead, '@');
+    if (has_user)
+        *scan = ahead;
     name_table_clear (operand);
     if (item_read (&set->item, scan) < 0 || read_names (set, scan, at, &names) < 0)
         return -1;
-    if (!set->item.group)
-        return add_names (set, scan, at, &names, operand);
-    for (uint32_t i = 0; i < names.n; i++)
+    bool group = set->item.group; /* groups are read into the same item */
+    if (!group && add_names (set, scan, at, &names, operand) < 0)
+        return -1;
+    for (uint32_t i = 0; i < names.n && group; i++)
         if (hostset_add_group (set, scan, at, names.items[i], depth, operand) < 0)
             return -1;
+    for (struct named *one = operand->first; one && has_user; one = one->next)
+        one->user = text_copy (&set->arena, user);
     return 0;
 }
 
@@ -295,15 +312,18 @@ int hostset_apply_set (struct hostset *set, enum hostset_step step, const struct
     struct hostset_scan scan = { .err = err };
     name_table_clear (&set->value);
     for (const struct named *one = other->table.first; one; one = one->next)
-        name_table_add (&set->value, text_copy (&set->arena, one->name));
+        name_table_add (&set->value, text_copy (&set->arena, one->name), text_copy (&set->arena, one->user));
     return hostset_take_step (set, &set->table, step, &set->value, &scan, 0);
 }
 
 struct name_list hostset_names (const struct hostset *set, struct arena *arena)
 {
-    struct name_list names = { arena_array (arena, set->table.n, sizeof *names.items), 0 };
-    for (const struct named *one = set->table.first; one; one = one->next)
+    struct name_list names = { .items = arena_array (arena, set->table.n, sizeof *names.items),
+                               .users = arena_array (arena, set->table.n, sizeof *names.users) };
+    for (const struct named *one = set->table.first; one; one = one->next) {
+        names.users[names.n] = text_copy (arena, one->user);
         names.items[names.n++] = text_copy (arena, one->name);
+    }
     return names;
 }
 
@@ -312,7 +332,7 @@ int hostset_read (struct text expression, const struct hostset_rules *rules, str
 {
     struct hostset *set = hostset_create (rules);
     for (uint32_t i = 0; i < names->n; i++)
-        name_table_add (&set->table, names->items[i]);
+        name_table_add (&set->table, names->items[i], names->users ? names->users[i] : (struct text){ 0 });
     int rc = hostset_apply_expression (set, HOSTSET_ADD, expression, err);
     if (rc == 0)
         *names = hostset_names (set, arena);

@@ -4,6 +4,7 @@
  *   brackets  numbers and ranges in place of digits, any number of them in a name: n[1-4,9], n[01-16], n[0-30/2]
  *   A,B A!B A&B A^B   union, difference, intersection, one of both; from left to right, no precedence
  *   @group    the group of that name, if there are groups; @* all; @rack[1-3] three groups
+ *   user@A    the same hosts; who enters them is told beside the names, and must be one
  *
  * Blanks may stand around operators and numbers. What nodeset itself misreads is refused with its place: n[1-4-6]
  * (taken for -4 to 6), n1[8-11] (taken for n[18-111]), "a b" (taken for one name). Knows no file, environment or
@@ -29,6 +30,7 @@ struct text host_file_name (struct text name, char out[HOST_FILE_BYTES]);
 struct name_list {
     struct text *items;
     uint32_t n;
+    struct text *users; /* of each; empty: not said. NULL: of a list that has none */
 };
 bool name_list_has (const struct name_list *names, struct text name);
 

@@ -300,7 +300,7 @@ int hostset_item_expand (const struct hostset_item *item, const struct hostset_s
     int rc = 0;
     assert (count <= UINT32_MAX);
     buf_init (&name, HOST_NAME_MAX_BYTES);
-    *names = (struct name_list){ arena_array (arena, count, sizeof *names->items), 0 };
+    *names = (struct name_list){ .items = arena_array (arena, count, sizeof *names->items) };
     for (uint32_t i = 0; i < item->brackets_n; i++)
         begin_turn (item, &turns[i], item->brackets[i].spans_from);
     for (; names->n < count && rc == 0; names->n++, move_turns (item, turns))

@@ -82,9 +82,9 @@ static int drift_side_open (struct drift_side *side, const struct cli *cli, cons
 
 static struct name_list all_names (const struct slice_receipt *receipt, struct arena *arena)
 {
-    struct name_list names = { NULL, 0 };
+    struct name_list names = { 0 };
     if (receipt->headers.n && receipt->headers.items[0].hosts.n >= receipt->hosts.n)
-        return (struct name_list){ receipt->headers.items[0].hosts.items, receipt->headers.items[0].hosts.n };
+        return (struct name_list){ receipt->headers.items[0].hosts.items, receipt->headers.items[0].hosts.n, NULL };
     names.items = arena_array (arena, receipt->hosts.n, sizeof (*names.items));
     for (; names.n < receipt->hosts.n; names.n++)
         names.items[names.n] = receipt->hosts.items[names.n].host;
@@ -113,7 +113,7 @@ static void drift_keep (struct slice_receipt *receipt, const struct name_list *k
 static int drift_side_keep_chosen_hosts (struct drift_side *side, const struct host_filter *filter, struct arena *arena,
                                          struct err *err)
 {
-    struct name_list all = all_names (&side->receipt, arena), kept = { NULL, 0 };
+    struct name_list all = all_names (&side->receipt, arena), kept = { 0 };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
     if (host_filter_resolve (filter, &all, side->plan, chosen, err) < 0)
         return -1;

@@ -204,7 +204,7 @@ static struct name_list part_of (const struct name_list *names, uint32_t parts, 
 {
     uint32_t size = names->n / parts, larger = names->n % parts;
     uint32_t from = part * size + (part < larger ? part : larger);
-    struct name_list own = { NULL, size + (part < larger) };
+    struct name_list own = { .n = size + (part < larger) };
     own.items = mem_array (own.n, sizeof *own.items);
     for (uint32_t i = 0; i < own.n; i++)
         own.items[i] = names->items[from + i];

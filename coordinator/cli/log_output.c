@@ -231,7 +231,8 @@ static int unknown_rung (const struct log_filter *filter, const struct board *bo
 static int resolve_hosts (struct log_filter *filter, const struct board *board, struct err *err)
 {
     struct arena arena = { 0 };
-    struct name_list all = { arena_array (&arena, board->plan.hosts.n, sizeof (*all.items)), board->plan.hosts.n };
+    struct name_list all = { arena_array (&arena, board->plan.hosts.n, sizeof (*all.items)), board->plan.hosts.n,
+                             NULL };
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = board_host_name (board, i);
     filter->host_chosen = mem_array (all.n, sizeof (bool));

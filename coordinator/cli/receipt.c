@@ -67,7 +67,7 @@ static int merge_files (const char *const *paths, struct arena *arena, struct sl
 static int keep_hosts (struct slice_receipt *receipt, const struct host_filter *filter, const struct plan *plan,
                        struct arena *arena, struct err *err)
 {
-    struct name_list all = { arena_array (arena, receipt->hosts.n, sizeof (*all.items)), receipt->hosts.n };
+    struct name_list all = { arena_array (arena, receipt->hosts.n, sizeof (*all.items)), receipt->hosts.n, NULL };
     bool *chosen = arena_array (arena, all.n, sizeof (*chosen));
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = receipt->hosts.items[i].host;

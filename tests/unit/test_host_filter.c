@@ -4,7 +4,7 @@
 
 static struct text names[] = { TEXT_LIT ("v6e-0"), TEXT_LIT ("v6e-1"), TEXT_LIT ("v6e-2"), TEXT_LIT ("login") };
 enum { NAMES_N = sizeof names / sizeof names[0] };
-static const struct name_list all = { names, NAMES_N };
+static const struct name_list all = { .items = names, .n = NAMES_N };
 
 /* The slice file's groups may name hosts that the run has not. */
 static struct var groups[] = { { TEXT_LIT ("pair"), TEXT_LIT ("v6e-[1,9]") },

@@ -65,7 +65,7 @@ static void read_case (struct test *t, const struct test_case *of, struct buf *g
 {
     const struct hostset_group_lookup groups = { find_group, NULL };
     struct text again = case_text (of, "again"), before = TEXT_LIT ("z");
-    struct name_list names = { &before, again.len == 0 };
+    struct name_list names = { .items = &before, .n = again.len == 0 };
     const uint32_t n = names.n;
     struct hostset_rules rules = { .max = HOSTS_MAX, .once = again.len == 0 };
     if (again.len > 0)
@@ -74,7 +74,8 @@ static void read_case (struct test *t, const struct test_case *of, struct buf *g
         rules.groups = &groups;
     if (hostset_read (case_text (of, "set"), &rules, &t->arena, &names, &t->err) == 0)
         for (uint32_t i = n; i < names.n; i++)
-            buf_printf (got, "%s%.*s", i > n ? " " : "", TEXT_ARG (names.items[i]));
+            buf_printf (got, "%s%.*s%s%.*s", i > n ? " " : "", TEXT_ARG (names.users[i]), names.users[i].len ? "@" : "",
+                        TEXT_ARG (names.items[i]));
     else {
         buf_printf (got, "%s: %s", t->err.code == ERR_LIMIT ? "too many" : "no set", t->err.text);
         assert_true (t->err.code == ERR_LIMIT || t->err.code == ERR_PARSE);
@@ -308,7 +309,7 @@ TEST (names_are_listed_box_by_box)
     struct text names[] = { TEXT_LIT ("r1n2"), TEXT_LIT ("x"),  TEXT_LIT ("r3n1"), TEXT_LIT ("r1n1"),
                             TEXT_LIT ("n10"),  TEXT_LIT ("n9"), TEXT_LIT ("r2n1"), TEXT_LIT ("x"),
                             TEXT_LIT ("n01"),  TEXT_LIT ("a") };
-    struct name_list sorted = { names, hostset_sort (names, sizeof names / sizeof names[0]) };
+    struct name_list sorted = { names, hostset_sort (names, sizeof names / sizeof names[0]), NULL };
     char *found = joined (&sorted);
     assert_string_equal (found, "a n9 n01 n10 r2n1 r3n1 r1n1 r1n2 x");
     mem_free (found);
