@@ -10,6 +10,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/verdict/going_on.h"
 
 enum { OWN_DESCRIPTORS = 32, HOST_DESCRIPTORS = 8, OWN_BYTES = 16 << 20 };
 enum { AT_ONCE = 32, TIMEOUT_MS = 10 * 60 * 1000, SENTENCES_MAX_BYTES = 16 << 20 };
@@ -68,8 +69,8 @@ static int put_hosts (const struct exec_choice *choice, struct buf *out, struct 
         rc = err_set (err, ERR_USAGE, "-w: the host set is empty, expected hosts such as 'v6e-[0-3]'");
     buf_puts (out, "hosts:\n"); /* a line each: a folded set may be longer than a value of YAML */
     for (uint32_t i = 0; rc == 0 && i < names.n; i++)
-        buf_printf (out, choice->ipv6 ? "  - {name: %.*s, ssh: {address: '%s'}}\n" : "  - '%.*s'\n",
-                    TEXT_ARG (names.items[i]), choice->ipv6);
+        buf_printf (out, choice->ipv6 ? "  - {name: '%.*s%s%.*s', ssh: {address: '%s'}}\n" : "  - '%.*s%s%.*s'\n",
+                    TEXT_ARG (names.users[i]), names.users[i].len ? "@" : "", TEXT_ARG (names.items[i]), choice->ipv6);
     arena_release (&arena);
     hostset_destroy (set);
     return rc;
@@ -157,10 +158,14 @@ static int exec_choose (struct exec_choice *choice, const struct host_groups *gr
     struct name_list names = { 0 };
     if (read_sets (choice, groups, &choice->arena, &names, err) < 0)
         return -1;
-    for (uint32_t i = 0; i < names.n; i++)
-        if (plan_host_rank (plan, names.items[i]) < 0)
+    for (uint32_t i = 0; i < names.n; i++) {
+        int64_t rank = plan_host_rank (plan, names.items[i]);
+        if (rank < 0)
             return err_set (err, ERR_USAGE, "-w: %.*s is no host of '%s'", TEXT_ARG (names.items[i]),
                             choice->slice ? choice->slice : "the run");
+        if (names.users[i].len)
+            plan->hosts.items[rank].ssh.user = names.users[i];
+    }
     if (names.n == 0)
         return err_set (err, ERR_USAGE, "-w and -x leave no host");
     choice->ranks = arena_array (&choice->arena, names.n, sizeof *choice->ranks);
@@ -292,9 +297,16 @@ static void on_pass (void *owner)
 
 static void say_ends (struct execution *exec, bool always)
 {
+    struct exec_choice *choice = &exec->choice;
     struct buf said;
     buf_init (&said, SENTENCES_MAX_BYTES);
     exec_report_put_ends (&exec->ends, &said);
+    uint32_t i = 0;
+    while (i < choice->n && !text_starts (text_of (exec->ends.hosts[i]->why), "host-key:"))
+        i++;
+    if (i < choice->n)
+        buf_printf (&said, "next: %.*s\n",
+                    TEXT_ARG (host_key_advice (&choice->plan, choice->ranks[i], &choice->arena)));
     if (said.len || always)
         exec_report_put_sum (&exec->ends, &said);
     fputs (buf_c (&said), stderr);

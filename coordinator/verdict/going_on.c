@@ -238,39 +238,54 @@ static struct text start_step (struct text why)
 #define OPEN_PORTS                                                                                                     \
     "set coordinator: {control_port: 7001, bulk_port: 7002} and open these ports of this machine to the hosts"
 
+/* ssh-keyscan asks addresses, straight; behind something else, or under an alias, ssh itself adds a key. */
+struct text host_key_advice (const struct plan *plan, uint32_t host, struct arena *arena)
+{
+    const struct ssh_route *way = &plan->hosts.items[host].ssh;
+    struct text known = plan->start.ssh.known_hosts, alias = way->host_key_alias;
+    bool straight = !way->jump.len && !way->command.len && !alias.len;
+    struct buf scan;
+    buf_init (&scan, SENTENCE_MAX_BYTES + 4 * PATH_MAX_BYTES);
+    buf_printf (&scan, "ssh-keyscan -p %u -t ed25519", way->port ? way->port : SSH_PORT_DEFAULT);
+    for (uint32_t i = 0; i < plan->hosts.n && scan.len < SENTENCE_MAX_BYTES; i++) {
+        const struct plan_host *on = &plan->hosts.items[(host + i) % plan->hosts.n]; /* the one that is meant first */
+        if (on->ssh.port == way->port && !on->ssh.jump.len && !on->ssh.command.len && !on->ssh.host_key_alias.len)
+            shell_word_add (&scan, on->ssh.address.len ? on->ssh.address : on->address);
+    }
+    buf_puts (&scan, " >>");
+    shell_word_add (&scan, known);
+    struct text add = buf_finish (&scan, arena);
+    if (!straight)
+        add = text_format (arena, "-oStrictHostKeyChecking=accept-new -oUserKnownHostsFile=%.*s%s%.*s true",
+                           TEXT_ARG (known), alias.len ? " -oHostKeyAlias=" : "", TEXT_ARG (alias));
+    if (!straight)
+        add = host_command (plan, host, add, arena);
+    bool skips = way->from_config >> SAID_UNCHECKED & 1;
+    return text_format (arena, "%scollect the keys, and compare them with the hosts' own: %.*s",
+                        skips ? "~/.ssh/config asks to skip the check of host keys, which is never skipped here: " : "",
+                        TEXT_ARG (add));
+}
+
 /* What shows why its worker did not get there. A worker that was started has a log. */
 static struct text look_at_start (const struct plan *plan, uint32_t host, struct text step, struct arena *arena)
 {
-    const struct plan_host *on = &plan->hosts.items[host];
-    struct buf line;
-    if (text_is (step, "upload"))
-        return host_command (plan, host, text_format (arena, "df -h %.*s", TEXT_ARG (plan->start.directory)), arena);
+    struct text space = text_format (arena, "df -h %.*s", TEXT_ARG (plan->start.directory));
     if (text_is (step, "link"))
         return plan->start.reach == LINK_WAY_DIRECT ? TEXT_LIT ("set coordinator: {reach: auto}, which lets the ssh "
                                                                 "connection carry the link; or " OPEN_PORTS)
                : plan->launcher == LAUNCHER_SSH
                    ? TEXT_LIT ("set AllowTcpForwarding yes in sshd_config of the hosts; or " OPEN_PORTS)
                    : TEXT_LIT (OPEN_PORTS);
-    buf_init (&line, 2 * PATH_MAX_BYTES);
-    if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH) {
-        buf_puts (&line, "ssh-keyscan -t ed25519");
-        if (on->ssh.port && on->ssh.port != SSH_PORT_DEFAULT)
-            buf_printf (&line, " -p %u", on->ssh.port);
-        shell_word_add (&line, on->ssh.address.len ? on->ssh.address : on->address);
-        buf_puts (&line, " shows its key: compare it, then add it to");
-        shell_word_add (&line, plan->start.ssh.known_hosts);
-        return buf_finish (&line, arena);
-    } else {
-        buf_puts (&line, "true");
-    }
-    return host_command (plan, host, buf_finish (&line, arena), arena);
+    if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH)
+        return host_key_advice (plan, host, arena);
+    return host_command (plan, host, text_is (step, "upload") ? space : TEXT_LIT ("true"), arena);
 }
 
 bool going_on_is_of_launch (struct text why)
 {
     struct text step = start_step (why);
     return text_is (step, "host-key") || text_is (step, "authentication") || text_is (step, "resolve") ||
-           text_is (step, "link");
+           text_is (step, "link") || text_find (why, TEXT_LIT ("its ProxyCommand ended"), NULL);
 }
 
 struct text going_on_advice (const struct plan *plan, const struct fact_host_asked *asked, uint32_t host, uint32_t up,

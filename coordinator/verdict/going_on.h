@@ -31,6 +31,8 @@ bool going_on_is_of_launch (struct text why);
 /* `command` as it is run on that host from here: "ssh node-4 df -h", or "on node-4: ..." where its workers join by
  * themselves. */
 struct text host_command (const struct plan *plan, uint32_t host, struct text command, struct arena *arena);
+/* How the keys of that host, and of those that are reached alike, get into the file of known host keys. */
+struct text host_key_advice (const struct plan *plan, uint32_t host, struct arena *arena);
 /* What to run on that host about what its worker found there: "kill 4232" for "/dev/vfio/0 is held by 4232 train.py", or
  * "df -h /var/tmp" for "/var/tmp (tmpfs, 600 MiB) is full". */
 struct text host_remedy (const struct plan *plan, uint32_t host, struct text sentence, struct arena *arena);

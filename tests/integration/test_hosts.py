@@ -184,13 +184,55 @@ Host two
         self.assertEqual(before + 2, self.entered("h2", "root"), "not each host was reached through the jump host")
         self.nothing_is_left()
 
-    def test_a_host_behind_a_command_is_refused(self):
-        mark = self.lab.root / "mark"
-        env = self.home(f"Host two\n  ProxyCommand touch {mark}\n{self.BLOCKS}", {"h1": "10.77.0.11"})
-        ended = self.lab.sliceup("run", self.slice(), env=env)
-        self.assertEqual(2, ended.status, ended)
-        self.assertRegex(ended.err, r"\.ssh/config: ProxyCommand 'touch .*' for the host two: sliceup runs no command; expected ssh\.jump")
-        self.assertFalse(mark.exists(), "a command of the configuration ran")
+    def test_a_host_behind_a_command_is_reached_by_it(self):
+        before = self.entered("h2", "root")
+        blocks = ("Host *\n User root\n IdentityFile %d/.ssh/lab_key\n UserKnownHostsFile {home}/.ssh/lab_known_hosts\nHost hop\n"
+                  " HostName 10.77.0.12\nHost one\n HostName 10.77.0.10\nHost two\n HostName 10.77.0.11\n ProxyCommand ")
+        known = {f"h{number}": f"10.77.0.1{number}" for number in range(3)}
+        env = self.home(blocks + "ssh -F {home}/.ssh/config -i {home}/.ssh/lab_key -q -W %h:%p hop\n", known)
+        checked = self.passes(self.lab.sliceup("check", self.slice(), env=env))
+        self.assertRegex(checked.out, r"  two: ssh 10\.77\.0\.11; .*; reached by the command of ~/\.ssh/config: ssh -F \S* -i \S* -q -W 10\.77\.0\.11:22 hop\n")
+        self.passes(self.lab.sliceup("run", self.slice(), env=env))
+        self.assertEqual(before + 1, self.entered("h2", "root"))
+        self.nothing_is_left()
+        (pathlib.Path(env["HOME"]) / ".ssh/config").write_text(
+            f"{blocks}sh -c 'echo no credentials of $CLOUD_OF_MINE >&2; exit 7'\n".replace("{home}", env["HOME"]))
+        said = "its ProxyCommand ended with 7 before the ssh server was reached; its last output: no credentials of mine"
+        for words in (("run", self.slice(), "--plain"), ("exec", "--slice", self.slice(), "-w", "two", "--", "true")):
+            ended = self.lab.sliceup(*words, env={**env, "CLOUD_OF_MINE": "mine"})
+            self.assertEqual(3, ended.status, ended)
+            self.assertIn(said, ended.out + ended.err)
+        self.nothing_is_left()
+
+    def test_keys_that_a_block_asks_to_skip_are_collected_by_the_command_that_is_told(self):
+        env = self.home("Host one two\n User root\n IdentityFile %d/.ssh/lab_key\n IdentitiesOnly yes\n StrictHostKeyChecking no\n"
+                        " UserKnownHostsFile /dev/null\nHost one\n HostName 10.77.0.10\nHost two\n HostName 10.77.0.11\n", {})
+        for words in (("run", self.slice(), "--plain"), ("exec", "--slice", self.slice(), "--", "true")):
+            ended = self.lab.sliceup(*words, env=env)
+            self.assertEqual(3, ended.status, ended)
+            told = re.search(r"next: ~/\.ssh/config asks to skip the check of host keys, .*: (ssh-keyscan -p 22 -t ed25519 10\.77\.0\.10 10\.77\.0\.11 >> \S*)",
+                             ended.out + ended.err)
+            self.assertTrue(told, ended)
+        self.lab.node_run("sh", "-c", told[1])
+        self.passes(self.lab.sliceup("run", self.slice(), env=env))
+        self.nothing_is_left()
+
+    def test_a_host_may_be_written_with_its_user(self):
+        env = self.home("Host *\n IdentityFile %d/.ssh/lab_key\n UserKnownHostsFile {home}/.ssh/lab_known_hosts\n",
+                        {f"h{number}": f"10.77.0.1{number},h{number}" for number in range(3)})
+        before = self.entered("h0", "nobody")
+        (self.lab.files / "hosts").write_text("nobody@h0  # a file\n")
+        for hosts in ("nobody@h0,root@h1", ["nobody@h0", {"name": "root@h1"}], [{"from": "file", "file": "hosts"}, "h1"]):
+            settings = {"slice": "users", "launcher": "ssh", "profile": "plain", "ladder": "plain", "hosts": hosts,
+                        "ssh": {"config": True, "user": "root"}, "coordinator": {"address": netlab.NODE}, "cache": {"mode": "off"},
+                        "start": {"directory": f"/var/tmp/{self._testMethodName}"}, "limits": netlab.LIMITS}
+            ended = self.passes(self.lab.sliceup("run", self.lab.write_settings("users.yaml", settings), env=env))
+            self.assertIn("3 of 3 rungs passed on h[0-1]", ended.out)
+        self.assertEqual(before + 3, self.entered("h0", "nobody"))
+        self.assertIn("nobody\n", self.lab.sliceup("exec", "-w", "nobody@h0", "--user", "root", "--", "id", "-un", env=env).out)
+        path = self.lab.write_settings("users.yaml", {**settings, "start": {"directory": "/var/tmp/of_nobody"}})
+        self.assertEqual("h1:\nnobody\n", self.lab.sliceup("exec", "--slice", path, "-w", "nobody@h1", "--", "id", "-un", env=env).out)
+        self.nothing_is_left()
 
 
 class Jax(OverSsh):

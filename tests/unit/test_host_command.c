@@ -57,6 +57,31 @@ TEST_ON (bench, ssh_gets_what_the_slice_says_and_not_what_its_own_configuration_
     is_command (bench, "ssh node-4 df -h");
 }
 
+/* Keys are collected of all hosts that are reached alike; what ssh-keyscan cannot reach, ssh does. */
+TEST_ON (bench, keys_are_collected_by_one_command)
+{
+    struct plan_host more[] = { hosts[0], hosts[0], hosts[0] };
+    more[1] = (struct plan_host){ .name = TEXT_LIT ("b"), .address = TEXT_LIT ("10.0.0.2"), .ssh.port = 22 };
+    more[2].ssh.port = 2222;
+    bench->plan.hosts.items = more;
+    bench->plan.hosts.n = 3;
+    bench->plan.start.ssh.known_hosts = TEXT_LIT ("/k/known hosts");
+#define ADVICE "collect the keys, and compare them with the hosts' own: "
+    assert_text (host_key_advice (&bench->plan, 1, &bench->arena),
+                 ADVICE "ssh-keyscan -p 22 -t ed25519 10.0.0.2 10.77.0.14 >> '/k/known hosts'");
+    bench->plan.start.ssh.known_hosts = TEXT_LIT ("/k");
+    more[2].ssh.from_config = 1u << SAID_UNCHECKED;
+    assert_text (host_key_advice (&bench->plan, 2, &bench->arena),
+                 "~/.ssh/config asks to skip the check of host keys, which is never skipped here: " ADVICE
+                 "ssh-keyscan -p 2222 -t ed25519 10.77.0.14 >> /k");
+    more[2].ssh.host_key_alias = TEXT_LIT ("compute.75");
+    more[2].ssh.command = TEXT_LIT ("gcloud");
+    more[2].ssh.from_config = 1u << SAID_COMMAND | 1u << SAID_PORT;
+    assert_text (host_key_advice (&bench->plan, 2, &bench->arena),
+                 ADVICE "ssh -oUserKnownHostsFile=/k node-4 -oStrictHostKeyChecking=accept-new "
+                        "-oUserKnownHostsFile=/k -oHostKeyAlias=compute.75 true");
+}
+
 static void is_remedy (struct bench *bench, const char *sentence, const char *line)
 {
     assert_text (host_remedy (&bench->plan, 0, text_of (sentence), &bench->arena), line);
