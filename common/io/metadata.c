@@ -11,6 +11,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/tcp_try.h"
 
 enum { ADDRESS_BYTES_MAX = 255, REQUEST_BYTES = 1024, PIECE_BYTES = 4096 };
 
@@ -51,24 +52,6 @@ static bool wait_server (int fd, short events, uint64_t until_ms)
     return now_ms < until_ms && poll (&there, 1, (int) (until_ms - now_ms)) != 0;
 }
 
-/* -1: errno; EAGAIN: the time is over. */
-static int connect_one (const struct addrinfo *server, uint64_t until_ms)
-{
-    int fd = socket (server->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), why = 0;
-    socklen_t len = sizeof why;
-    if (fd < 0 || (connect (fd, server->ai_addr, server->ai_addrlen) != 0 && errno != EINPROGRESS))
-        why = errno;
-    else if (!wait_server (fd, POLLOUT, until_ms))
-        why = EAGAIN;
-    else if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &len) != 0)
-        why = errno;
-    if (why == 0)
-        return fd;
-    fd_close (fd);
-    errno = why;
-    return -1;
-}
-
 static int fail_late (const struct metadata_question *question, struct err *err)
 {
     return err_set (err, ERR_IO, "the metadata server at %s did not answer within %" PRIu64 " ms (is this a TPU VM?)",
@@ -80,8 +63,8 @@ static int connect_server (const struct metadata_question *question, const struc
 {
     int fd = -1;
     for (const struct addrinfo *one = servers; one && fd < 0; one = one->ai_next)
-        fd = connect_one (one, until_ms);
-    if (fd < 0 && errno == EAGAIN)
+        fd = tcp_connect (one, until_ms);
+    if (fd < 0 && errno == ETIMEDOUT)
         return fail_late (question, err);
     return fd >= 0 ? fd
                    : err_errno (err, ERR_IO, "the metadata server at %s cannot be reached (is this a TPU VM?)",

@@ -1,15 +1,14 @@
 #include "common/io/tcp_try.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 
 /* 0: connected; ETIMEDOUT: no answer. */
 static int wait_connected (int fd, uint64_t until_ms)
@@ -25,15 +24,23 @@ static int wait_connected (int fd, uint64_t until_ms)
     return getsockopt (fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
 }
 
-static int try_one (const struct addrinfo *to, uint64_t within_ms)
+int tcp_connect (const struct addrinfo *to, uint64_t until_ms)
 {
     int fd = socket (to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return errno;
-    int error = connect (fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : errno;
+    int error = fd < 0 || connect (fd, to->ai_addr, to->ai_addrlen) != 0 ? errno : 0;
     if (error == EINPROGRESS)
-        error = wait_connected (fd, clock_boot_ms () + within_ms);
-    (void) close (fd); /* nothing was sent */
+        error = wait_connected (fd, until_ms);
+    if (error == 0)
+        return fd;
+    fd_close (fd);
+    errno = error;
+    return -1;
+}
+
+static int try_one (const struct addrinfo *to, uint64_t within_ms)
+{
+    int fd = tcp_connect (to, clock_boot_ms () + within_ms), error = fd < 0 ? errno : 0;
+    fd_close (fd); /* nothing was sent */
     return error;
 }
 

@@ -125,12 +125,6 @@ static int load_slice (struct cli *cli, struct exec_choice *choice, var_list *gr
         err_set (&err, ERR_USAGE, "--launcher, --user and --directory: with --slice the slice file says these");
     int status = err.code ? cli_fail (cli, &err)
                           : planning_load_slice_only (cli, choice->slice, &choice->arena, &choice->plan, groups);
-    if (status == EXIT_HOLDS && choice->plan.launcher == LAUNCHER_JOIN) {
-        err_set (&err, ERR_USAGE,
-                 "'%s' has launcher: join, whose hosts let nobody in: name those that ssh reaches with -w SET",
-                 choice->slice);
-        return cli_fail (cli, &err);
-    }
     return status;
 }
 
@@ -189,6 +183,12 @@ static int exec_choice_load (struct cli *cli, struct exec_choice *choice, const 
     choice->plan = given ? *given : choice->plan;
     if (status != EXIT_HOLDS)
         return status;
+    if (choice->plan.launcher == LAUNCHER_JOIN) {
+        err_set (&err, ERR_USAGE,
+                 "%s%s%s has launcher: join, whose hosts let nobody in: name those that ssh reaches with -w SET",
+                 given ? "the run" : "'", given ? "" : choice->slice, given ? "" : "'");
+        return cli_fail (cli, &err);
+    }
     groups.everything = plan_fold_all_hosts (&choice->plan, UINT32_MAX, &choice->arena);
     return exec_choose (choice, &groups, &err) < 0 ? cli_fail (cli, &err) : EXIT_HOLDS;
 }
@@ -358,7 +358,8 @@ static int run_on_hosts (struct execution *exec)
                                           .owner = exec };
     (void) umask (exec->cli->umask); /* commands here have that of whoever asks; nothing is written by this program */
     uint32_t at_once = exec->at_once < exec->choice.n ? exec->at_once : exec->choice.n;
-    const struct capacity_needs needs = { .descriptors = OWN_DESCRIPTORS + HOST_DESCRIPTORS * at_once,
+    const struct capacity_needs needs = { .descriptors = OWN_DESCRIPTORS + HOST_DESCRIPTORS * at_once +
+                                                         (exec->job->sink ? exec->choice.n : 0),
                                           .bytes = OWN_BYTES };
     if (process_capacity_check ("sliceup exec (--at-once takes fewer hosts at a time)", &needs, &err) < 0)
         return cli_fail (exec->cli, &err);

@@ -41,7 +41,12 @@ static int tar_run (const char *const words[], int in, int out, struct err *err)
 
 static int nameless_file (const char *folder, struct err *err)
 {
+    char path[PATH_MAX];
     int fd = open (folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR) &&
+        snprintf (path, sizeof path, "%s/.sliceup-XXXXXX", folder) < (int) sizeof path &&
+        (fd = mkostemp (path, O_CLOEXEC)) >= 0)
+        (void) unlink (path); /* as on NFS */
     return fd >= 0 ? fd : err_errno (err, ERR_IO, "cannot make a temporary file in %s", folder);
 }
 
@@ -49,10 +54,11 @@ static int nameless_file (const char *folder, struct err *err)
 
 /* $1: the folder, $2: the sha256 of what comes. Beside it first, so that nothing of a broken upload is unpacked. */
 static const char unpack_script[] =
-    "mkdir -p -- \"$1\" && cd -- \"$1\" || exit 1; new=.sliceup-copy-$$; trap 'rm -f \"$new\"' EXIT; "
+    "mkdir -p -- \"$1\" && cd -- \"$1\" && new=$(mktemp ./.sliceup-copy-XXXXXX) || exit 1; "
+    "trap 'rm -f \"$new\"' EXIT; trap 'exit 1' HUP INT PIPE TERM; "
     "cat >\"$new\" || exit 1; got=$(sha256sum <\"$new\") || exit 1; "
     "[ \"${got%% *}\" = \"$2\" ] || { echo \"what arrived has sha256 ${got%% *}, expected $2: copy again\"; exit 1; }; "
-    "tar -xf \"$new\"";
+    "tar -xof \"$new\"";
 
 /* "-C FOLDER ./NAME" for each, with absolute folders, because tar takes one as relative to the one before. */
 static int add_files (const char *const *files, uint32_t n, const char **words, struct arena *arena, struct err *err)
@@ -62,9 +68,12 @@ static int add_files (const char *const *files, uint32_t n, const char **words, 
              *name = (char *) text_copy (arena, text_of (files[i])).ptr, at[PATH_MAX];
         if (access (files[i], R_OK) < 0 || !realpath (dirname (folder), at))
             return err_errno (err, ERR_USAGE, "%s", files[i]);
-        *words++ = "-C";
-        *words++ = text_copy (arena, text_of (at)).ptr;
-        *words++ = text_format (arena, "./%s", basename (name)).ptr;
+        for (uint32_t k = 0; k < i; k++) /* one would replace the other there */
+            if (strcmp (words[3 * k + 2] + 2, basename (name)) == 0)
+                return err_set (err, ERR_USAGE, "%s: another file of the same name goes to the same folder", files[i]);
+        words[3 * i] = "-C";
+        words[3 * i + 1] = text_copy (arena, text_of (at)).ptr;
+        words[3 * i + 2] = text_format (arena, "./%s", basename (name)).ptr;
     }
     return 0;
 }
@@ -95,8 +104,10 @@ static int copy_run (struct cli *cli, const struct cli_arguments *arguments)
     struct digest digest;
     struct err err = { 0 };
     const char *to = arguments->operands[arguments->operands_n - 1];
-    if (to[0] != ':' || !to[1])
-        err_set (&err, ERR_USAGE, "'%s': expected the folder on the hosts behind the files, such as :/data or :work",
+    if (to[0] != ':' || !to[1] || to[1] == '~')
+        err_set (&err, ERR_USAGE,
+                 "'%s': expected the folder on the hosts behind the files, such as :/data or :work, which lies in the "
+                 "home folder there",
                  to);
     int fd = err.code ? -1 : pack (cli, arguments, &digest, &err);
     if (fd < 0)
@@ -137,9 +148,9 @@ const struct cli_command copy_command = {
 /* $1: the folder of the run's workers there. Only regular files; what tar says would stand among its bytes. */
 static const char gather_script[] =
     "cd -- \"$1/$SLICEUP_HOST/scratch\" 2>/dev/null || exit 0; "
-    "find . -path './*/output/*' -type f -print0 2>/dev/null | tar -cf - --null --no-recursion -T - 2>/dev/null";
+    "find ./*/output -type f -print0 2>/dev/null | tar -cf - --hard-dereference --null --no-recursion -T - 2>/dev/null";
 
-enum { LISTING_MAX_BYTES = 64 << 20 };
+#define LISTING_MAX "67108864"                  /* bytes */
 #define OUTPUTS_MAX_BYTES ((uint64_t) 16 << 30) /* of one host: no host fills this machine by itself */
 
 struct arriving {
@@ -148,6 +159,7 @@ struct arriving {
     int fd;
     uint64_t bytes;
     int error; /* errno of what could not be written */
+    bool good; /* its command ended well */
 };
 struct outputs {
     struct cli *cli;
@@ -190,11 +202,11 @@ static void outputs_take (void *owner, struct text host, struct text bytes)
  * devices of it. */
 static int64_t count_files (int fd, struct err *err)
 {
-    static const char *const words[] = { "tar", "-tvf", "-", NULL };
+    static const char *const words[] = { "/bin/sh", "-c", "tar -tvf - | head -c " LISTING_MAX, NULL };
     struct buf lines;
     int64_t n = 0;
     int list = memfd_create ("outputs", MFD_CLOEXEC);
-    buf_init (&lines, LISTING_MAX_BYTES);
+    buf_init (&lines, strtoul (LISTING_MAX, NULL, 10) - 1);
     if (list < 0 || lseek (fd, 0, SEEK_SET) < 0 || tar_run (words, fd, list, err) < 0 ||
         lseek (list, 0, SEEK_SET) < 0 || fd_read_all (list, &lines) < 0 || lines.overflow)
         n = err->code ? -1 : err_set (err, ERR_LIMIT, "it has too many files to be listed");
@@ -229,24 +241,26 @@ static int unpack (struct outputs *outputs, const struct arriving *at, struct er
     return rc;
 }
 
-static void outputs_end (void *owner, struct text host, bool good)
+static void outputs_note_end (void *owner, struct text host, bool good)
 {
-    struct outputs *outputs = owner;
-    struct arriving *at = outputs_of (outputs, host);
+    outputs_of (owner, host)->good = good;
+}
+
+static void outputs_keep (struct outputs *outputs, struct arriving *at)
+{
     struct err err = { 0 };
     errno = at->error;
     if (at->error)
         err_errno (&err, ERR_IO, "what it sends cannot be kept in %s", outputs->folder);
-    int64_t n = good && !at->error && at->bytes ? count_files (at->fd, &err) : 0;
+    int64_t n = at->good && !at->error && at->bytes ? count_files (at->fd, &err) : 0;
     if (n > 0 && unpack (outputs, at, &err) == 0) {
         outputs->files_n += (uint64_t) n;
         outputs->hosts_n++;
     }
     if (err.code)
-        log_print (&outputs->cli->log, "%.*s: %s", TEXT_ARG (host), err.text);
+        log_print (&outputs->cli->log, "%.*s: %s", TEXT_ARG (at->host), err.text);
     outputs->broken = outputs->broken || err.code;
     fd_close (at->fd);
-    at->fd = -1;
 }
 
 static int outputs_fetch (struct outputs *outputs, const struct run_dir *dir, const struct cli_arguments *arguments)
@@ -259,9 +273,11 @@ static int outputs_fetch (struct outputs *outputs, const struct run_dir *dir, co
             : text_format (&outputs->arena, "%.*s/runs/%s", TEXT_ARG (plan->start.directory), dir->id).ptr;
     const char *const words[] = { "/bin/sh", "-c", gather_script, "sliceup-outputs", there };
     const struct exec_job job = {
-        .words = words, .words_n = 5, .plan = plan, .sink = outputs_take, .ended = outputs_end, .owner = outputs
+        .words = words, .words_n = 5, .plan = plan, .sink = outputs_take, .ended = outputs_note_end, .owner = outputs
     };
     int status = exec_job_run (outputs->cli, arguments, &job);
+    for (struct arriving *at = outputs->arriving; at; at = at->next)
+        outputs_keep (outputs, at);
     struct buf said;
     buf_init (&said, 8 * PATH_MAX);
     buf_escaped (&said, text_of (outputs->folder), 0);

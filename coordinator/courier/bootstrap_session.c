@@ -93,8 +93,8 @@ struct session {
     struct transport *transport;
     struct bootstrap_protocol protocol;
     enum phase phase;
-    uint64_t until_ms; /* end of this phase; UINT64_MAX: the other side ends it */
-    bool tied, carries;
+    uint64_t until_ms;        /* end of this phase; UINT64_MAX: the other side ends it */
+    bool tied, carries, idle; /* idle: nothing is carried now */
     struct buf to_send;
     size_t sent_bytes;
     int bundle_fd;
@@ -343,7 +343,7 @@ static void bootstrap_session_take_end (struct session *session, const char *how
     enum step step = session->protocol.step;
     struct text tail = { session->tail, (uint32_t) session->tail_len };
     if (session->phase == WENT_AHEAD) {
-        bool lost = session->carries && strcmp (how, TRANSPORT_LOST) == 0;
+        bool lost = session->carries && !session->tied && strcmp (how, TRANSPORT_LOST) == 0;
         if (!lost) /* else another courier carries on */
             reporter_send_ended (session->reporter, how);
         bootstrap_session_finish (session, lost);
@@ -365,7 +365,7 @@ static void bootstrap_session_look_for_end (struct session *session)
             session->ended_ms = now_ms;
         listen (session);
         listen_to_errors (session);
-        bool silent = session->output_ended && session->errors_ended;
+        bool silent = session->output_ended && session->errors_ended && (!session->carries || session->idle);
         if (session->end.status < 0 && (silent || now_ms - session->ended_ms >= LAST_WORDS_MS))
             bootstrap_session_take_end (session, buf_c (&how));
     }
@@ -451,9 +451,8 @@ static void bootstrap_session_wait_for_any (struct session *session, bool at_onc
 /* Once the coordinator is gone it ends with the last connection. True: more may come. */
 static bool move_carried (struct session *session)
 {
-    bool idle = true;
-    bool moved = session->carries && session->transport->ops->move (session->transport, &idle);
-    if (session->carries && session->input->ended && idle && session->phase == WENT_AHEAD) {
+    bool moved = session->carries && session->transport->ops->move (session->transport, &session->idle);
+    if (session->carries && session->input->ended && session->idle && session->phase == WENT_AHEAD) {
         session->end.leave_ms = session->tied ? TIED_LEAVE_MS : 0;
         bootstrap_session_finish (session, 0);
     }

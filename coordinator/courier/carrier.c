@@ -122,7 +122,7 @@ static bool carrier_accept (struct carrier *carrier)
         return false;
     struct pump *pump = mem_alloc (sizeof *pump);
     *pump = (struct pump){ .channel = channel, .fd = -1 };
-    for (int end = 0; end < CARRIER_ENDS && carrier->pumps_n < CARRIED_MAX; end++)
+    for (int end = 0; end < CARRIER_ENDS && pump->fd < 0 && carrier->pumps_n < CARRIED_MAX; end++)
         if (port == carrier->host_ports[end])
             pump->fd = carrier_dial (carrier, carrier->to->ports[end]);
     if (pump->fd < 0)

@@ -107,6 +107,11 @@ struct jump *jump_open (const struct ssh_login *login, const char *address, uint
     return NULL;
 }
 
+int jump_fd (const struct jump *jump)
+{
+    return ssh_get_fd (jump->session);
+}
+
 void jump_close (struct jump *jump)
 {
     struct timespec until;

@@ -15,6 +15,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
+#include "common/io/tcp_try.h"
 
 /* ---- authentication: by an agent's keys, then by key files; never by password or keyboard ---- */
 
@@ -395,65 +396,36 @@ ssh_session ssh_login_open (const struct ssh_login *asked, int fd, struct err *e
 
 /* ---- a TCP connection ---- */
 
-/* A peer that vanished is noticed within about 30 s, idle or not (tcp(7)). */
-enum { QUIET_S = 10, PROBE_S = 5, PROBES = 4, UNACKNOWLEDGED_MS = 30 * 1000 };
 /* Bounds one address, so that the next one has time. */
 enum { ONE_ADDRESS_MS = 10 * 1000 };
 
-static void tune (int fd)
+void dial_watch_peer (int fd, uint32_t within_s)
 {
     const struct {
         int level, name, value;
-    } options[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-                    { IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S }, { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
-                    { IPPROTO_TCP, TCP_KEEPCNT, PROBES },   { IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS } };
+    } options[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },
+                    { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                    { IPPROTO_TCP, TCP_KEEPIDLE, (int) within_s / 3 },
+                    { IPPROTO_TCP, TCP_KEEPINTVL, (int) within_s / 6 },
+                    { IPPROTO_TCP, TCP_KEEPCNT, 4 },
+                    { IPPROTO_TCP, TCP_USER_TIMEOUT, (int) within_s * 1000 } };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) /* may fail: the deadline still holds */
         (void) setsockopt (fd, options[i].level, options[i].name, &options[i].value, sizeof (int));
 }
 
-/* 0, or what went wrong. */
-static int wait_connected (int fd, uint64_t until_ms)
-{
-    for (;;) {
-        uint64_t now_ms = clock_boot_ms ();
-        struct pollfd entry = { .fd = fd, .events = POLLOUT };
-        int why = 0;
-        if (now_ms >= until_ms)
-            return ETIMEDOUT;
-        if (poll (&entry, 1, (int) (until_ms - now_ms)) <= 0)
-            continue; /* nothing came, or EINTR: the clock decides */
-        return getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &(socklen_t){ sizeof why }) != 0 ? errno : why;
-    }
-}
-
-static int ssh_login_connect_to (const struct addrinfo *to, uint64_t until_ms, int *why)
-{
-    int fd = socket (to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    *why = fd < 0 ? errno : 0;
-    if (fd < 0)
-        return -1;
-    tune (fd);
-    if (connect (fd, to->ai_addr, to->ai_addrlen) != 0)
-        *why = errno == EINPROGRESS ? wait_connected (fd, until_ms) : errno;
-    if (*why == 0)
-        return fd;
-    (void) close (fd);
-    return -1;
-}
-
 static int connect_any (const struct addrinfo *list, uint16_t port, uint64_t until_ms, struct err *err)
 {
-    int fd = -1, why = 0;
+    int fd = -1;
     for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
         uint64_t share_ms = clock_boot_ms () + ONE_ADDRESS_MS;
-        fd = ssh_login_connect_to (at, at->ai_next && share_ms < until_ms ? share_ms : until_ms, &why);
+        fd = tcp_connect (at, at->ai_next && share_ms < until_ms ? share_ms : until_ms);
     }
-    errno = why;
     if (fd < 0)
         return err_errno (
             err, ERR_IO,
             "cannot connect to port %u (is the host up, does sshd listen there, does a firewall allow this machine?)",
             port);
+    dial_watch_peer (fd, PEER_LOST_S);
     return fd;
 }
 

@@ -56,11 +56,16 @@ struct jump;
 /* `login` is for the jump host. *fd: a socket that carries the connection to address:port; the caller owns it. */
 struct jump *jump_open (const struct ssh_login *login, const char *address, uint16_t port, int *fd, struct err *err);
 void jump_close (struct jump *jump);
+int jump_fd (const struct jump *jump); /* of the connection to the jump host; borrowed */
 
 /* ssh_login.c: connects over TCP to an address by name. Waits until `until_ms` at most (the watchdog bounds the name
  * service). It knows nothing of ssh. The caller owns the descriptor; non-blocking, close-on-exec. */
 /* Tries the addresses in turn, in steps `resolve` and `connect`. Returns the descriptor or -1. */
 int dial (const char *address, uint16_t port, uint64_t until_ms, struct reporter *reporter, struct err *err);
+/* A peer that vanished is noticed within about so long, idle or not (tcp(7)). One that carries a link must be noticed
+ * before its host is lost (limits.lost, 30 s by default). */
+enum { PEER_LOST_S = 30, PEER_LOST_CARRIED_S = 12 };
+void dial_watch_peer (int fd, uint32_t within_s);
 /* This machine's address in a connection, as a number. */
 int dial_local_address (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err);
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum { DIAL_ADDRESS_BYTES = 64 }; /* the near end of a connection, as a number */
-enum { CARRIED_MAX = 8 };         /* connections at once: a worker has two, and some that end */
+enum { CARRIED_MAX = 32 };        /* connections at once: a worker has two, and some that end */
 enum { TRANSPORT_FDS_MAX = 1 + CARRIED_MAX };
 #define TRANSPORT_LOST "the connection was lost" /* how it ended, when the program may still run */
 enum transport_stream { TRANSPORT_OUTPUT, TRANSPORT_ERROR };

@@ -78,6 +78,7 @@ static int transport_ssh_carry (struct transport *transport, const struct carrie
                                 uint16_t at[CARRIER_ENDS], struct err *err)
 {
     struct transport_ssh *ssh = (struct transport_ssh *) transport;
+    dial_watch_peer (ssh->jump ? jump_fd (ssh->jump) : ssh_get_fd (ssh->session), PEER_LOST_CARRIED_S);
     ssh->carrier = carrier_open (ssh->session, to, until_ms, at, err);
     return ssh->carrier ? 0 : -1;
 }
@@ -182,9 +183,11 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
 }
 
 /* For a worker that runs: no command, but new ports. */
-static int carry_again (struct transport_ssh *ssh, const struct request *request, uint64_t until_ms, struct err *err)
+static int carry_again (struct transport_ssh *ssh, const struct request *request, struct reporter *reporter,
+                        uint64_t until_ms, struct err *err)
 {
     uint16_t at[CARRIER_ENDS];
+    reporter_send_step (reporter, STEP_LINK, "the ssh server to forward ports");
     if (transport_ssh_carry (&ssh->transport, &request->hub, until_ms, at, err) < 0 ||
         carrier_tell_way (ssh->session, request->worker_directory, at, err) < 0)
         return -1;
@@ -223,8 +226,8 @@ struct transport *transport_ssh_open (const struct request *request, struct repo
                                .reporter = reporter,
                                .until_ms = until_ms };
     ssh->transport.ops = &ops;
-    if (reach (ssh, &login, near_end, err) == 0 &&
-        (request->again ? carry_again (ssh, request, until_ms, err) : run_bootstrap (ssh, reporter, err)) == 0)
+    if (reach (ssh, &login, near_end, err) == 0 && (request->again ? carry_again (ssh, request, reporter, until_ms, err)
+                                                                   : run_bootstrap (ssh, reporter, err)) == 0)
         return &ssh->transport;
     close_transport (&ssh->transport, 0);
     return NULL;

@@ -193,7 +193,7 @@ void start_note_carries (struct start *start)
 bool launch_queue_again (struct launch *launch, uint32_t rank, const char *directory, uint32_t tries_n)
 {
     struct err err;
-    if (!launch->awaited_max || tries_n > AGAIN_MAX || launch->by_rank[rank])
+    if (!launch->awaited_max || launch->options.start->tied || launch->by_rank[rank])
         return false;
     struct start *start = start_create (launch, rank, START_QUEUED);
     start->directory = mem_text (directory);

@@ -18,9 +18,10 @@ static void launch_events_give_up (struct start *start, const struct buf *why)
     start_drop_output (start);
     start_set_state (start, START_GIVEN_UP);
     start_free_rank (start);
-    if (start->again && launch_queue_again (start->launch, start->rank, start->directory, start->tries_n + 1))
-        return;
-    launch_report_exit (start->launch, start->rank, why);
+    if (start->again) /* its worker runs: it falls silent when nobody carries its link */
+        (void) launch_queue_again (start->launch, start->rank, start->directory, start->tries_n + 1);
+    else
+        launch_report_exit (start->launch, start->rank, why);
 }
 
 static void give_up_joining (struct start *start, const char *reason)

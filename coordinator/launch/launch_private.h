@@ -19,8 +19,8 @@
 enum { LAUNCH_TIMEOUT_MS = 30 * 1000, COURIER_GRACE_MS = 5 * 1000, LAUNCH_WHY_MAX_BYTES = 1536 };
 /* A worker tries the coordinator's address for so long. */
 enum { LINK_TRY_MS = 3000 };
-/* Couriers that are to carry a link again: pauses between them, and how many in a row. */
-enum { AGAIN_PAUSE_MS = 1000, AGAIN_PAUSE_MAX_MS = 10 * 1000, AGAIN_MAX = 30 };
+/* Between couriers that are to carry a link again. */
+enum { AGAIN_PAUSE_MS = 1000, AGAIN_PAUSE_MAX_MS = 10 * 1000 };
 
 enum start_state {
     START_QUEUED = 1,

@@ -168,9 +168,9 @@ static void driver_begin (struct driver *driver)
 /* Of both families, where this machine has both. */
 static const char *all_addresses (void)
 {
-    struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+    struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     int fd = socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool both = fd >= 0 && bind (fd, (struct sockaddr *) &any, sizeof any) == 0;
+    bool both = fd >= 0 && bind (fd, (struct sockaddr *) &own, sizeof own) == 0; /* switched off, :: is left */
     fd_close (fd);
     return both ? "::" : "0.0.0.0";
 }

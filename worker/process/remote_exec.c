@@ -256,10 +256,16 @@ static void read_signals (struct remote *remote)
             remote_exec_stop (remote, REMOTE_STOPPED, false);
 }
 
+/* Else its command reads nothing, which its timeout bounds. */
+static bool remote_exec_hears (const struct remote *remote)
+{
+    return remote->unfed.len < UNFED_MAX_BYTES;
+}
+
 static uint64_t silent_at_ms (const struct remote *remote)
 {
     uint64_t most_ms = remote->command.begun ? remote->command.silence_ms : COMMAND_WAIT_MS;
-    return most_ms && !remote->input_ended ? remote->heard_ms + most_ms : UINT64_MAX;
+    return most_ms && !remote->input_ended && remote_exec_hears (remote) ? remote->heard_ms + most_ms : UINT64_MAX;
 }
 
 static uint64_t timeout_at_ms (const struct remote *remote)
@@ -291,7 +297,7 @@ static int wait_ms (const struct remote *remote)
 static void remote_exec_wait_for_any (struct remote *remote)
 {
     bool reads = remote->exec && !remote->output_ended && remote_exec_has_room (remote);
-    bool hears = !remote->input_ended && remote->unfed.len < UNFED_MAX_BYTES;
+    bool hears = !remote->input_ended && remote_exec_hears (remote);
     struct pollfd entries[] = {
         { .fd = hears ? STDIN_FILENO : -1, .events = POLLIN },
         { .fd = remote->signal_fd, .events = POLLIN },

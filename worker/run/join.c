@@ -245,7 +245,6 @@ int join_enter_directory (const char *directory, struct err *err)
         return -1;
     if (chdir (directory) < 0)
         return err_errno (err, ERR_IO, "cannot enter %s", directory);
-    (void) unlink (JOIN_WAY_FILE); /* of an earlier worker */
     return check_place (directory, err);
 }
 

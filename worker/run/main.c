@@ -303,6 +303,7 @@ static int join_and_work (struct join_config *join, const struct log *log, struc
     join_show_in_ps (join);
     if (join_enter_directory (join->directory, err) < 0 || detach (join->directory, join->tied, err) < 0)
         return -1;
+    (void) unlink (JOIN_WAY_FILE); /* of an earlier worker */
     if (instance_lock_take_over (join->directory, err) < 0)
         return -1;
     return driver_run (join, SLICEUP_VERSION, log, err);

@@ -22,6 +22,7 @@ def copied(s):
     s.sliceup("copy", *hosts, "data", "big.bin", ":/srv/work")
     s.sliceup("exec", *hosts, "cd /srv/work && sha256sum big.bin && cat data/one.txt 'data/deep/two words.txt' && ls -A")
     s.sliceup("copy", "-w", "h0", "big.bin", "/srv")
+    s.sliceup("copy", "-w", "h0", "data/one.txt", "data/../data/one.txt", ":/srv")
     s.sliceup("copy", "-w", "h0", "--slice", hosts[3], "missing.bin", ":/srv")
     s.note("as it should be: " + wanted)
     s.note("arrived whole" if s.text().count(wanted + "  big.bin") == 1 else "did not arrive whole")
@@ -53,7 +54,7 @@ def of_local_hosts(s):
 
 CASES = {
     "copy": Case(copied, (r"h2: .*No space left|No space left.*h2", r"h3.*[Rr]ead-only|[Rr]ead-only.*h3", r"arrived whole", r"'/srv': expected the folder on the hosts",
-                          r"missing\.bin: No such file", r"h\[0-1\] \(2 hosts\)|h\[0-1\]", r"data", r"left running: \{\}"), (r"did not arrive",), 4),
+                          r"missing\.bin: No such file", r"another file of the same name", r"h\[0-1\] \(2 hosts\)|h\[0-1\]", r"data", r"left running: \{\}"), (r"did not arrive",), 4),
     "outputs": Case(brought_home, (r"out: 4 files from 2 hosts", r"out/h0/write\.once\.1/sub/a b\.txt", r"of h1", r" 3000000 ", r"cannot make out/h0", r"-o DIR", r"h1: "),
                     (r"out/h2", r"link", r"pipe "), 3),
     "outputs-local": Case(of_local_hosts, (r"out: 4 files from 2 hosts", r"out/l1/write\.once\.1/big", r"local\.yaml \[status 0\]"), ()),

@@ -28,6 +28,25 @@ def carried_and_cut(s):
     s.note(f"left running: {s.net.left_running()}")
 
 
+def carried_and_forgotten(s):
+    """NAT forgets the connections: what is sent on them is lost, and nobody is told. New ones are made."""
+    s.node(CLOSED.format("drop"))
+    path = s.slice(ladder=s.ladder({"id": "work", "command": ["sh", "-c", "sleep 45; echo done"], "timeout": "90s"}))
+    said = s.net.start("--plain", "run", path)
+    lab.wait_for(lambda: all(["sleep", "45"] in host.processes().values() for host in s.net.hosts), "the programs to run", 60)
+    s.node("nft 'add chain inet f o { type filter hook output priority 0; }'; for p in $(ss -tnH dport = :22 | sed 's/.*10.77.0.1:\\([0-9]*\\) .*/\\1/'); do "
+           "nft insert rule inet f i tcp dport $p drop; nft add rule inet f o tcp sport $p drop; done; nft list ruleset")
+    said.end(120)
+    s.note(said.out)
+
+
+def no_ipv6(s):
+    """A machine whose IPv6 is switched off, as hardened images have it."""
+    s.node("sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip -6 addr")
+    s.sliceup("run", s.slice(), "--plain")
+    s.sliceup("run", s.slice(coordinator={"reach": "ssh"}), "--plain")
+
+
 def carried_and_resumed(s):
     """The coordinator is killed, and its couriers with it; another one goes on."""
     s.node(CLOSED.format("reject"))
@@ -90,6 +109,8 @@ CASES = {
                                (r"did not join",), 2, {"run": 20}),
     "no-forwarding": Case(refused_forwarding, (r"h\[0-1\].*cannot reach .*10\.77\.0\.1:\d+", r"AllowTcpForwarding", r"left running: \{\}"),
                           (r"did not join",), 2, {"run": 20}),
+    "carried-and-forgotten": Case(carried_and_forgotten, (r"tcp sport \d+ drop", r"ended: passed"), (r"lost",), 2),
+    "no-ipv6": Case(no_ipv6, (r"ended: passed.*ended: passed",), (), 2, {"run": 30}),
     "carried-and-resumed": Case(carried_and_resumed, (r"ended: passed", r"left running: \{\}"), (r"lost",), 2, {"--plain resume": 40}),
     "reach-ssh": Case(asked_for, (r"ended: passed", r"10\.77\.0\.1:\d+ 10\.77\.0\.1[01]:22"), (r"10\.77\.0\.1[01]:(?!22\b)", "cannot reach"), 2),
     "no-way-back-jump": Case(no_way_back_with_a_jump, (r"ended: passed", r"left running: \{\}"), (r"did not join",), 3, {"run": 30}),
