@@ -73,6 +73,8 @@ RULES = (
     run("README", r"sliceup-worker probe", fill=ONE, status=(0, 1)),
     run("README|cache.md|aot.md", r"sliceup cache explain", fill=ONE, status=(0, 3)),
     run("README|cache.md|aot.md", r"sliceup cache", fill=ONE),
+    elsewhere("README|exec.md", r"sliceup copy", "campaign/case/file_cases.py", 's.sliceup("copy"'),
+    elsewhere("exec.md", r"sliceup outputs", "campaign/case/file_cases.py", 's.sliceup("outputs"'),
     run("README|exec.md", r"sliceup exec", fill=(("exec -w", "exec --launcher local -w"),)),  # over ssh: test_exec.py
     plan("aot.md", r"sliceup run tpu-v6e-16"),
     needs("cache.md", r"^rsync", "over there"),
