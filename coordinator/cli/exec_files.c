@@ -150,7 +150,7 @@ static const char gather_script[] =
     "cd -- \"$1/$SLICEUP_HOST/scratch\" 2>/dev/null || exit 0; "
     "find ./*/output -type f -print0 2>/dev/null | tar -cf - --hard-dereference --null --no-recursion -T - 2>/dev/null";
 
-#define LISTING_MAX "67108864"                  /* bytes */
+enum { LISTING_MAX_BYTES = 64 << 20 };          /* ulimit counts in 512 bytes */
 #define OUTPUTS_MAX_BYTES ((uint64_t) 16 << 30) /* of one host: no host fills this machine by itself */
 
 struct arriving {
@@ -202,11 +202,11 @@ static void outputs_take (void *owner, struct text host, struct text bytes)
  * devices of it. */
 static int64_t count_files (int fd, struct err *err)
 {
-    static const char *const words[] = { "/bin/sh", "-c", "tar -tvf - | head -c " LISTING_MAX, NULL };
+    static const char *const words[] = { "/bin/sh", "-c", "ulimit -f 131072; exec tar -tvf -", NULL };
     struct buf lines;
     int64_t n = 0;
     int list = memfd_create ("outputs", MFD_CLOEXEC);
-    buf_init (&lines, strtoul (LISTING_MAX, NULL, 10) - 1);
+    buf_init (&lines, LISTING_MAX_BYTES);
     if (list < 0 || lseek (fd, 0, SEEK_SET) < 0 || tar_run (words, fd, list, err) < 0 ||
         lseek (list, 0, SEEK_SET) < 0 || fd_read_all (list, &lines) < 0 || lines.overflow)
         n = err->code ? -1 : err_set (err, ERR_LIMIT, "it has too many files to be listed");

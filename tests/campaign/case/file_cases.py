@@ -1,6 +1,8 @@
 """file_cases.py - files to hosts, and home from them."""
 import hashlib
+import io
 import os
+import tarfile
 
 from caselib import Case
 
@@ -42,6 +44,26 @@ def brought_home(s):
     s.sliceup("outputs", "-o", "other", "--timeout", "20s")
 
 
+def of_hostile_hosts(s):
+    """What comes is no list of plain files: a way out of the folder, a link, a broken archive."""
+    path = s.slice(ladder=s.ladder({"id": "write", "command": WRITES, "timeout": "30s"}))
+    s.sliceup("run", path, "--plain")
+    away, link = io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=away, mode="w") as out:
+        entry = tarfile.TarInfo("../../away")
+        entry.size = 4
+        out.addfile(entry, io.BytesIO(b"away"))
+    with tarfile.open(fileobj=link, mode="w") as out:
+        entry = tarfile.TarInfo("./0.once.1/output/link")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        out.addfile(entry)
+    for host, content in (("h0", away.getvalue()), ("h1", link.getvalue()), ("h2", b"nonsense" * 1000)):
+        (s.net.files / host).write_bytes(content)
+        s[host].run("sh", "-c", f"printf '#!/bin/sh\\ncat {s.net.files}/{host}\\n' > /run/tar; chmod 755 /run/tar; mount --bind /run/tar /usr/bin/tar")
+    s.sliceup("outputs", "-o", "out/deep")
+    s.node("find . -name away -o -name link; find out | sort")
+
+
 def of_local_hosts(s):
     ladder = s.ladder({"id": "write", "command": WRITES, "timeout": "30s"})
     path = s.yaml("local.yaml", {"slice": "here", "hosts": "l[0-1]", "profile": "plain", "ladder": str(ladder), "cache": {"mode": "off"}})
@@ -57,5 +79,7 @@ CASES = {
                           r"missing\.bin: No such file", r"another file of the same name", r"h\[0-1\] \(2 hosts\)|h\[0-1\]", r"data", r"left running: \{\}"), (r"did not arrive",), 4),
     "outputs": Case(brought_home, (r"out: 4 files from 2 hosts", r"out/h0/write\.once\.1/sub/a b\.txt", r"of h1", r" 3000000 ", r"cannot make out/h0", r"-o DIR", r"h1: "),
                     (r"out/h2", r"link", r"pipe "), 3),
+    "outputs-hostile": Case(of_hostile_hosts, (r"h1: it holds something that is no file", r"h2: tar", r"\[status 1, "),
+                            (r" \./away", r" \./out/away", r"out/deep/h1/", r"out/deep/h2/"), 3),
     "outputs-local": Case(of_local_hosts, (r"out: 4 files from 2 hosts", r"out/l1/write\.once\.1/big", r"local\.yaml \[status 0\]"), ()),
 }
