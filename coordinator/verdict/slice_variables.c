@@ -5,8 +5,9 @@
 #include "coordinator/verdict/majority.h"
 
 /* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; ONE: 1; PLACE: its rank;
- * NAMES, GRID: equal, with as many names, or processes, as hosts. */
-enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID };
+ * NAMES, GRID: equal, with as many names, or processes, as hosts; OWN: no two hosts have the same, on any backend, also
+ * where the profile sets it. */
+enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID, OWN };
 static const struct decisive {
     const char *name;
     enum kind kind;
@@ -32,7 +33,15 @@ static const struct decisive {
                  { "MEGASCALE_COORDINATOR_ADDRESS", SAME, false },
                  { "MEGASCALE_PORT", SAME, false },
                  { "LIBTPU_INIT_ARGS", WORDS, false },
-                 { "XLA_FLAGS", WORDS, false } };
+                 { "XLA_FLAGS", WORDS, false },
+                 { "JAX_PROCESS_ID", OWN, false },
+                 { "RANK", OWN, false },
+                 { "NODE_RANK", OWN, false },
+                 { "SLURM_PROCID", OWN, false },
+                 { "OMPI_COMM_WORLD_RANK", OWN, false },
+                 { "PMI_RANK", OWN, false },
+                 { "PMIX_RANK", OWN, false },
+                 { "JOB_COMPLETION_INDEX", OWN, false } };
 enum { SHOWN_BYTES = 400 };
 #define EMPTY "set to nothing" /* worker/facts/variable_facts.c */
 
@@ -65,6 +74,17 @@ static struct text variable_of (const struct topology_host *host, const char *pr
     return (struct text){ 0 };
 }
 
+/* The profile's, filled for the host, else what the host itself has. */
+static struct text given_to (const struct column *column, uint32_t rank, struct text own)
+{
+    struct launch_place place = launch_place_of (column->plan, NULL, 0, rank);
+    var_list set = launch_variables_of (&column->plan->profile, SCOPE_SLICE, &place, column->arena);
+    text_list inherited = launch_inherited_by (&column->plan->profile, SCOPE_SLICE, column->arena);
+    struct text value = { 0 }, name = text_of (column->of->name);
+    bool inherits = text_is_among (name, inherited.items, inherited.n) && !text_is (own, EMPTY);
+    return var_find (&set, name, &value) || !inherits ? value : own;
+}
+
 static void slice_variables_fill (struct column *column, const struct topology_host *hosts, const char *prefix)
 {
     uint32_t n = column->plan->hosts.n;
@@ -73,6 +93,8 @@ static void slice_variables_fill (struct column *column, const struct topology_h
     for (uint32_t i = 0; i < n; i++) {
         struct text value = column->of->cloud ? topology_said (&hosts[i], column->name)
                                               : variable_of (&hosts[i], prefix, column->of->name);
+        if (column->of->kind == OWN)
+            value = given_to (column, i, value);
         if (column->of->kind == SET && text_is (value, EMPTY))
             value = (struct text){ 0 };
         if (column->of->kind == WORDS) /* no word is as good as no variable */
@@ -80,7 +102,7 @@ static void slice_variables_fill (struct column *column, const struct topology_h
         column->values[i] = value;
         /* A host that reported nothing, or left facts out, may have the variable. */
         bool known = !column->of->cloud && hosts[i].facts_n > 0 && !variable_of (&hosts[i], prefix, "left_out").len;
-        bool any = column->of->kind == PLACE || column->of->kind == SET;
+        bool any = column->of->kind == PLACE || column->of->kind == SET || column->of->kind == OWN;
         column->compared[i] = value.len && any ? TEXT_LIT ("one") : value.len || !known ? value : TEXT_LIT ("none");
     }
     column->usual = majority_value (column->compared, n);
@@ -185,9 +207,23 @@ static bool is_right_among_divided (const struct column *column, uint32_t rank)
     return !column->usual.len && !all && may_hold (column, rank);
 }
 
+static struct text shared_wrong (const struct column *column, uint32_t rank)
+{
+    uint32_t n = 0, *ranks = arena_array (column->arena, column->plan->hosts.n, sizeof *ranks);
+    for (uint32_t i = 0; i < column->plan->hosts.n; i++)
+        if (column->values[rank].len && text_equal (column->values[i], column->values[rank]))
+            ranks[n++] = i;
+    struct text who = plan_fold_hosts (column->plan, ranks, n, SHOWN_BYTES, column->arena);
+    return n < 2
+               ? (struct text){ 0 }
+               : text_format (column->arena, "and so have %.*s all: each process needs one of its own", TEXT_ARG (who));
+}
+
 static struct text why_wrong (const struct column *column, uint32_t rank)
 {
     struct text mine = column->compared[rank];
+    if (column->of->kind == OWN)
+        return shared_wrong (column, rank);
     if (is_right_among_divided (column, rank))
         return (struct text){ 0 };
     if (mine.len && !text_equal (mine, column->usual))
@@ -210,7 +246,11 @@ static bool is_wrong (const struct column *column, uint32_t rank, struct topolog
         .fact = column->name,
         .what = text_format (column->arena, "has %s%.*s%s%.*s, %.*s", shown.len ? "" : "no ", TEXT_ARG (column->name),
                              shown.len ? " " : "", TEXT_ARG (shown), TEXT_ARG (why)),
-        .next = TEXT_LIT ("all hosts wait for what it says: see whether a variable of the worker is left over from "
+        .next = column->of->kind == OWN
+                    ? TEXT_LIT ("give each host its own number, such as \"{rank}\" in env of the profile, and see what "
+                                "sets it on these hosts")
+                    : TEXT_LIT (
+                          "all hosts wait for what it says: see whether a variable of the worker is left over from "
                           "another job, or whether the slice file lacks hosts, has them in another order than their "
                           "numbers (`from: tpu` has it), or mixes two slices")
     };
@@ -234,7 +274,8 @@ static bool is_judged (const struct plan *plan, const struct decisive *row, cons
     if (text_is (text_of (prefix), "tpu."))
         return row->cloud;
     return !row->cloud && plan->hosts.n > 1 && has_slice_programs (plan) &&
-           text_is_among (text_of (row->name), inherited->items, inherited->n);
+           (row->kind == OWN ? text_is (text_of (prefix), "env.")
+                             : text_is_among (text_of (row->name), inherited->items, inherited->n));
 }
 
 void slice_variables_judge_hosts (const struct plan *plan, const struct topology_host *hosts, const char *prefix,
@@ -244,9 +285,9 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
     bool *found = arena_array (arena, plan->hosts.n, sizeof *found), tpu = text_is (plan->profile.backend, "tpu");
     for (uint32_t i = 0; i < out->n; i++)
         found[out->items[i].host] = true;
-    for (size_t i = 0; tpu && i < sizeof decisive / sizeof decisive[0]; i++) {
+    for (size_t i = 0; i < sizeof decisive / sizeof decisive[0]; i++) {
         struct column column = { .plan = plan, .of = &decisive[i], .arena = arena };
-        if (!is_judged (plan, &decisive[i], prefix, &inherited))
+        if ((!tpu && decisive[i].kind != OWN) || !is_judged (plan, &decisive[i], prefix, &inherited))
             continue;
         column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
         slice_variables_fill (&column, hosts, prefix);

@@ -120,6 +120,19 @@ TEST_ON (slice, what_no_slice_program_inherits_is_not_looked_at)
     assert_string_equal (found (slice), "");
 }
 
+TEST_ON (slice, what_the_profile_makes_of_a_number_is_compared)
+{
+    struct var set = { TEXT_LIT ("OMPI_COMM_WORLD_RANK"), TEXT_LIT ("0") };
+    slice->plan.hosts.n = 2;
+    tell (slice, "OMPI_COMM_WORLD_RANK", (const char *const[]){ "0", "1" });
+    assert_string_equal (found (slice), "");
+    slice->plan.profile.slice_env.set.items = &set;
+    slice->plan.profile.slice_env.set.n = 1;
+    assert_true (strstr (found (slice), "0: has OMPI_COMM_WORLD_RANK 0, and so have v6e-[0-1] all"));
+    set.value = TEXT_LIT ("{rank}");
+    assert_string_equal (found (slice), "");
+}
+
 /* ---- in a pass ---- */
 
 struct told_pass {
