@@ -337,14 +337,22 @@ static void explain_lateness (const struct session *session, struct err *err)
     buf_release (&received);
 }
 
+/* As long as its worker. */
+static bool stays (const struct session *session)
+{
+    return session->tied || session->carries;
+}
+
 static void bootstrap_session_take_end (struct session *session, const char *how)
 {
     struct err err = { 0 };
     enum step step = session->protocol.step;
     struct text tail = { session->tail, (uint32_t) session->tail_len };
     if (session->phase == WENT_AHEAD) {
-        bool lost = session->carries && !session->tied && strcmp (how, TRANSPORT_LOST) == 0;
-        if (!lost) /* else another courier carries on */
+        bool gone = strcmp (how, TRANSPORT_LOST) == 0, lost = gone && session->carries && !session->tied;
+        if (gone && !stays (session))
+            reporter_send_left (session->reporter); /* its worker has a link of its own, and stands or tells why not */
+        else if (!lost)                             /* else another courier carries on */
             reporter_send_ended (session->reporter, how);
         bootstrap_session_finish (session, lost);
         return;
@@ -370,12 +378,6 @@ static void bootstrap_session_look_for_end (struct session *session)
             bootstrap_session_take_end (session, buf_c (&how));
     }
     buf_release (&how);
-}
-
-/* As long as its worker. */
-static bool stays (const struct session *session)
-{
-    return session->tied || session->carries;
 }
 
 /* Its output is closed: the worker is independent now, or it failed, and its status comes. */

@@ -129,11 +129,14 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         return verdict_set (
             out, OUTCOME_LOST, OWNER_PLATFORM,
             text_format (arena,
-                         "%.*s: sent by a shutdown, a preemption, scancel, kill, an srun that ended or a newer worker "
-                         "of this host",
+                         "something outside ended its worker (%.*s): a shutdown, a preemption, scancel, kill, an srun "
+                         "that ended or a newer worker of this host",
                          TEXT_ARG (result->problem)),
-            "look at the state of the machine and of its allocation (last -x; scontrol show job; kubectl "
-            "describe pod; gcloud compute tpus tpu-vm describe), then run again");
+            text_format (arena,
+                         "look at the state of the machine and of its allocation: %.*s (scontrol show job; kubectl "
+                         "describe pod; gcloud compute tpus tpu-vm describe), then run again",
+                         TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("last -x -n 5"), arena)))
+                .ptr);
     if (result->ending == ENDING_CANCELLED) {
         verdict_set (out, OUTCOME_CANCELLED, OWNER_NONE,
                      result->problem.len ? result->problem : TEXT_LIT ("the host was asked to stop"), "");

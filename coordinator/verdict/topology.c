@@ -173,11 +173,14 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
         if (same && reached_apart (host->address, other->address))
             (void) topology_find (
                 &(struct asked){ plan, hosts, machines[i].rank, arena, &out->items[out->n++] }, OWNER_LAUNCH, "boot_id",
-                text_format (arena, "is the machine of host %.*s: the same boot and name (%.*s), at %.*s and %.*s",
-                             TEXT_ARG (other->name), TEXT_ARG (machines[i].name), TEXT_ARG (other->address),
-                             TEXT_ARG (host->address)),
-                "name each machine once in the slice file: a reduction over these hosts proves nothing "
-                "about different machines");
+                text_format (arena, "%.*s and %.*s are one machine: the same boot and name (%.*s), at %.*s and %.*s",
+                             TEXT_ARG (other->name), TEXT_ARG (host->name), TEXT_ARG (machines[i].name),
+                             TEXT_ARG (other->address), TEXT_ARG (host->address)),
+                text_format (arena,
+                             "list it once (-x %.*s leaves this one out): a reduction over both proves nothing about "
+                             "different machines",
+                             TEXT_ARG (host->name))
+                    .ptr);
         first = same && other->address.len ? first : i;
     }
 }

@@ -108,7 +108,7 @@ class Together(lab.LabTest):
         self.assertEqual(1, ended.status, ended)
         cause = self.attempt(self.lab.receipt(), "h2", "train")["cause"]
         self.assertEqual(("platform", "known"), (cause["owner"], cause["certainty"]))
-        self.assertIn("told to end by SIGTERM: sent by a shutdown, a preemption, scancel, kill, an srun that ended or a newer worker", cause["text"])
+        self.assertIn("something outside ended its worker (stopped: told to end by SIGTERM): a shutdown, a preemption, scancel, kill, an srun that ended or a newer worker", cause["text"])
         self.assertIn("look at the state of the machine", cause["next"])
         self.assertNotIn("cancelled", ended.out)
 

@@ -102,7 +102,8 @@ class Plain(OverSsh):
         receipt = self.lab.receipt()
         cause = self.attempt(receipt, "b", "host-facts")["cause"]
         self.assertEqual("launch", cause["owner"])
-        self.assertIn(f"is the machine of host a: the same boot and name (h0), at {host.address} and {again}", cause["text"])
+        self.assertIn(f"a and b are one machine: the same boot and name (h0), at {host.address} and {again}", cause["text"])
+        self.assertIn("-x b", cause["next"])
         self.assertEqual([], receipt["reductions"])
         self.nothing_is_left()
 

@@ -176,7 +176,7 @@ TEST_ON (slice, a_machine_under_two_addresses_is_found)
     assert_int_equal (slice->found.items[0].host, 1);
     assert_int_equal (slice->found.items[0].owner, OWNER_LAUNCH);
     assert_text (slice->found.items[0].what,
-                 "is the machine of host v6e-0: the same boot and name (node), at 10.0.0.1 and 10.1.0.1");
+                 "v6e-0 and v6e-1 are one machine: the same boot and name (node), at 10.0.0.1 and 10.1.0.1");
 }
 
 TEST_ON (slice, what_the_user_says_is_one_machine_is_not_found)
