@@ -83,6 +83,8 @@ static struct text need_of (const struct draft *draft, uint32_t at)
             return text_format (draft->arena, "what the hosts are is part of every receipt");
         if (rung_is_builtin (&rungs[at], "restore") && rungs[i].needs_env)
             return text_format (draft->arena, "%.*s runs in the environment", TEXT_ARG (id));
+        if (rung_is_builtin (&rungs[at], "ways") && rungs[i].scope == SCOPE_SLICE)
+            return text_format (draft->arena, "%.*s needs the network between the hosts", TEXT_ARG (id));
         if (rung_is_builtin (&rungs[at], "cache") && rungs[i].warm != WARM_NONE)
             return text_format (draft->arena, "%.*s uses the compile cache", TEXT_ARG (id));
     }

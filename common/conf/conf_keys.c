@@ -14,7 +14,7 @@
 
 static const char *const backend_list[] = { "none", "cpu", "tpu", "gpu" };
 static const char *const need_list[] = { "none", "required", "any" };
-static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe" };
+static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe", "ways" };
 static const char *const parse_list[] = { "none", "torch_xla-metrics" };
 static const char *const same_list[] = { "none", "output" };
 static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
@@ -371,7 +371,8 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                                "must not contradict the profile, and one that reports none is told as unproved." },
     [RUNG_ARGS] = { "args", KEY_MAP,
                     .help = "Arguments for the canary: name to a single value or a list; of `probe`: `plugin`, "
-                            "`options`, `client`.",
+                            "`options`, `client`; of `ways`: `ports`, those of the job (default: `port`, also of the "
+                            "profile's arguments, else some that are free).",
                     .example = "{steps: 10}" },
     [RUNG_METRICS] = { "metrics", KEY_LIST,
                        .help = "Metrics whose reduction over the mesh must be proved before the rung passes; canaries "

@@ -81,6 +81,22 @@ static void read_warm (struct draft *draft, const struct conf_value of[], struct
                     TEXT_ARG (warm->text), frontend_name (draft->frontend));
 }
 
+/* Also those of the profile, which may say `port`. */
+static void read_ways (struct draft *draft, const struct conf_value of[], struct rung *rung)
+{
+    const struct yaml_node *key = of[RUNG_ARGS].good ? of[RUNG_ARGS].node->first : NULL;
+    uint64_t number;
+    rung->scope = SCOPE_SLICE; /* alone it has no peer */
+    read_args (draft, &of[RUNG_ARGS], rung);
+    bool good = !key || (!key->next && text_is (key->text, "ports") && key->value->kind == YAML_LIST &&
+                         key->value->n <= WAYS_PORTS_MAX);
+    for (const struct yaml_node *port = good && key ? key->value->first : NULL; port; port = port->next)
+        good = good && text_to_u64 (port->text, &number) && number > 0 && number <= UINT16_MAX;
+    if (!good)
+        problem_at (draft->problems, key, "args of the builtin ways, expected ports: a list of at most %d ports",
+                    WAYS_PORTS_MAX);
+}
+
 /* The runtime writes the cache on process 0 of a group only, so only the host of rank 0 can be the writer. */
 static void check_gang (struct draft *draft, const struct conf_value *warm)
 {
@@ -205,9 +221,11 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_program (draft, of, rung);
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);
+    else if (rung_is_builtin (rung, "ways"))
+        read_ways (draft, of, rung);
     else if (of[RUNG_ARGS].given && !rung_is_builtin (rung, "probe"))
         problem_at (draft->problems, of[RUNG_ARGS].node,
-                    "args is set for a rung without a canary or probe, expected it only for these");
+                    "args is set for a rung without a canary, probe or ways, expected it only for these");
     read_warm (draft, of, rung);
     check_cache (draft, &of[RUNG_WARM], rung);
     rung_read_env (draft, &of[RUNG_ENV], rung);

@@ -187,7 +187,7 @@ struct demand {
     struct text what;
     double most;
 };
-enum { DEMANDS_MAX = 4, METRICS_MAX = 32 };
+enum { DEMANDS_MAX = 4, METRICS_MAX = 32, WAYS_PORTS_MAX = 8, WAYS_TOLD_MAX = 128 };
 
 struct rung {
     struct text id;

@@ -444,6 +444,8 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
         agree_variables (&of, verdicts, culprits, arena);
     if (all_passed (verdicts, n) && rung_is_builtin (closing_rung (coord), "facts"))
         agree_topology (&of, verdicts, arena);
+    if (rung_is_builtin (closing_rung (coord), "ways"))
+        agree_ways (&of, verdicts, arena);
     if (rung_is_builtin (closing_rung (coord), "cache"))
         agree_storage (&of, verdicts, arena);
 }

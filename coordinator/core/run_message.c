@@ -153,7 +153,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
                            .signatures = coord->state->plan.signature_table };
     run.rung.timeout_ms = pass->timeout_ms;
     run.rung.beside.n = 0; /* of this machine */
-    if (!alone && run.rung.kind == PROGRAM_COMMAND)
+    if (!alone)
         run.addresses = addresses_of (coord, arena);
     if (!alone)
         run.mesh = pass->mesh;

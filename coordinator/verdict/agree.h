@@ -26,6 +26,10 @@ void agree_variables (const struct agree_case *of, struct verdict *verdicts, boo
  * inherit, and memory for the premapped buffer. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
+/* ways.c - for the builtin ways: who does not reach whom (worker/builtin/ways.h), folded: hosts that most others do not
+ * reach fail, else those that do not reach some. Where that is most of the hosts, all are told the same. */
+void agree_ways (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
+
 /* Can this host spare the premapped buffer that the profile asks for? libtpu maps TPU_PREMAPPED_BUFFER_SIZE bytes of
  * host memory for each process (docs.cloud.google.com/tpu/docs/performance-guide). Data loaders and the system need the
  * rest; nobody documents how much. Our limit: a quarter of the memory, and at least PREMAPPED_LEAST_LEFT_BYTES.

@@ -206,12 +206,12 @@ class Parts(GoingOn):
 
     def test_what_the_chosen_rungs_need_is_kept(self):
         path = lab.TOP / "configs" / "slices" / "local-jax.yaml"
-        for words, kept, left in ((("--only", "dense"), {"host-facts", "environment", "cache"}, "runtime-probe, tiny, adamw, collective"),
-                                  (("--from", "runtime-probe", "--leave-out", "tiny"), {"host-facts", "environment", "cache"}, "tiny"),
-                                  (("--only", "runtime-probe"), {"host-facts", "environment"}, "cache, tiny, dense, adamw, collective"),
-                                  (("--only", "environment"), {"host-facts"}, "cache, runtime-probe, tiny, dense, adamw, collective"),
+        for words, kept, left in ((("--only", "dense"), {"host-facts", "environment", "cache"}, "ways, runtime-probe, tiny, adamw, collective"),
+                                  (("--from", "runtime-probe", "--leave-out", "tiny"), {"host-facts", "ways", "environment", "cache"}, "tiny"),
+                                  (("--only", "runtime-probe"), {"host-facts", "environment"}, "ways, cache, tiny, dense, adamw, collective"),
+                                  (("--only", "environment"), {"host-facts"}, "ways, cache, runtime-probe, tiny, dense, adamw, collective"),
                                   (("--only", "cache"), {"host-facts"},
-                                   "environment, runtime-probe, tiny, dense, adamw, collective")):
+                                   "ways, environment, runtime-probe, tiny, dense, adamw, collective")):
             checked = self.passes(self.lab.sliceup("check", path, *words)).out
             self.assertEqual(kept, set(re.findall(r"^  kept: (\S+),", checked, re.M)), words)
             self.assertEqual(left, re.search(r"^  left out: (.*)", checked, re.M)[1], words)

@@ -574,6 +574,13 @@ class Rendezvous(unittest.TestCase):
                 sliceup_jax.await_listener("rank0.svc:8476", 0)
         return caught.exception.owner, str(caught.exception)
 
+    def test_the_port_is_the_arguments_where_there_is_one(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for args, wanted in (({"port": port}, [port]), ({}, range(1024, 65536))):
+            canary = unittest.mock.Mock(attempt={"address": "127.0.0.1"}, args=args)
+            self.assertIn(int(sliceup_jax.free_port(canary).rpartition(":")[2]), wanted)
+
     def test_only_silence_is_told_as_a_host_that_is_down_or_packets_that_are_dropped(self):
         for error in (TimeoutError("timed out"), OSError(errno.EHOSTUNREACH, "No route to host")):
             owner, text = self.told(error)

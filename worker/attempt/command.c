@@ -376,6 +376,17 @@ static void add_probe (json_t *args, const struct msg_run *run, const struct com
         json_object_set_new (args, "env_folder", json_text ((struct text){ python.ptr, python.len - tail.len }));
 }
 
+static void add_ways (json_t *args, const struct msg_run *run, const struct command_context *context)
+{
+    json_t *addresses = json_array ();
+    for (struct text rest = run->addresses; rest.len;)
+        json_array_append_new (addresses, json_text (text_take_until (&rest, ',')));
+    json_object_set_new (args, "addresses", addresses);
+    json_object_set_new (args, "host", json_text (context->host));
+    json_object_set_new (args, "rank", json_integer (run->rank));
+    json_object_set_new (args, "run", json_text (context->run_hex));
+}
+
 /* Of the realtime signals, since programs have uses of their own for SIGUSR1: checkpoints, requests to be requeued. */
 #define STACKS_SIGNAL (SIGRTMAX - 2)
 
@@ -414,6 +425,8 @@ static int make_line (const struct msg_run *run, const struct command_context *c
         add_pins (args, run, context, arena);
     if (rung_is_builtin (&run->rung, "probe"))
         add_probe (args, run, context);
+    if (rung_is_builtin (&run->rung, "ways"))
+        add_ways (args, run, context);
     if (rung_is_builtin (&run->rung, "cache"))
         command_add_cache (args, run, context, arena);
     if (rung_is_builtin (&run->rung, "facts"))

@@ -46,7 +46,7 @@ static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms >= deadline_ms)
             return err_set (err, ERR_STATE, "the worker sent no first line within %d s", ATTEMPT_WAIT_MS / 1000);
-        int ready = poll (&one, 1, (int) (deadline_ms - now_ms));
+        int ready = poll (&one, 1, deadline_ms == UINT64_MAX ? -1 : (int) (deadline_ms - now_ms));
         if (ready > 0)
             return 0;
         if (ready < 0 && errno != EINTR)
@@ -54,9 +54,8 @@ static int wait_readable (int fd, uint64_t deadline_ms, struct err *err)
     }
 }
 
-static int protocol_writer_read_line (int fd, struct buf *line, struct err *err)
+static int protocol_writer_read_line (int fd, uint64_t deadline_ms, struct buf *line, struct err *err)
 {
-    uint64_t deadline_ms = clock_boot_ms () + ATTEMPT_WAIT_MS;
     char chunk[4096];
     while (!line->overflow && !(line->len && memchr (line->ptr, '\n', line->len))) {
         if (wait_readable (fd, deadline_ms, err))
@@ -65,9 +64,9 @@ static int protocol_writer_read_line (int fd, struct buf *line, struct err *err)
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0)
-            return err_errno (err, ERR_IO, "cannot read the worker's first line");
+            return err_errno (err, ERR_IO, "cannot read what the worker says");
         if (got == 0)
-            return err_set (err, ERR_STATE, "the worker ended before it sent its first line");
+            return err_set (err, ERR_STATE, "the worker ended before it said all");
         buf_add (line, chunk, (size_t) got);
     }
     return line->overflow ? err_set (err, ERR_LIMIT, "the worker's first line exceeds %d bytes", ATTEMPT_BYTES_MAX) : 0;
@@ -86,7 +85,7 @@ static int read_attempt (struct protocol_writer *writer, struct err *err)
     struct buf line;
     int rc = -1;
     buf_init (&line, ATTEMPT_BYTES_MAX);
-    if (protocol_writer_read_line (writer->fd, &line, err))
+    if (protocol_writer_read_line (writer->fd, clock_boot_ms () + ATTEMPT_WAIT_MS, &line, err))
         goto out;
     size_t len = (size_t) ((uint8_t *) memchr (line.ptr, '\n', line.len) - line.ptr);
     writer->attempt = json_loadb ((const char *) line.ptr, len, JSON_REJECT_DUPLICATES, &problem);
@@ -295,4 +294,17 @@ void protocol_writer_done (struct protocol_writer *writer)
 {
     const char *nonce = json_string_value (json_object_get (writer->attempt, "nonce"));
     protocol_writer_say (writer, json_pack ("{ss ss}", "type", "done", "nonce", nonce ? nonce : "by-hand"));
+}
+
+int protocol_writer_pass_gate (struct protocol_writer *writer, const char *name, struct err *err)
+{
+    struct buf line;
+    protocol_writer_say (writer,
+                         json_pack ("{ss ss ss ss}", "type", "gate", "name", name, "mode", "agree", "value", ""));
+    buf_init (&line, ATTEMPT_BYTES_MAX);
+    int rc = protocol_writer_read_line (writer->fd, UINT64_MAX, &line, err);
+    if (rc == 0 && !text_starts (buf_as_text (&line), "{\"type\":\"go\""))
+        rc = err_set (err, ERR_STATE, "stopped at the gate %s", name);
+    buf_release (&line);
+    return rc;
 }

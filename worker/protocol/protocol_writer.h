@@ -42,6 +42,8 @@ void protocol_writer_counters (struct protocol_writer *writer, const struct name
 void protocol_writer_memory (struct protocol_writer *writer, uint64_t peak_bytes, uint64_t predicted_bytes,
                              uint64_t device_peak_bytes);
 void protocol_writer_failure (struct protocol_writer *writer, enum owner owner, struct text text);
+/* Waits, without a limit of its own, until all hosts are at the gate. -1, ERR_STATE: it was told to stop. */
+int protocol_writer_pass_gate (struct protocol_writer *writer, const char *name, struct err *err);
 void protocol_writer_done (struct protocol_writer *writer);
 
 #endif

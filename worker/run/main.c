@@ -20,6 +20,7 @@
 #include "worker/builtin/cache_builtin.h"
 #include "worker/builtin/preflight.h"
 #include "worker/builtin/probe.h"
+#include "worker/builtin/ways.h"
 #include "worker/environment/restore.h"
 #include "worker/facts/facts.h"
 #include "worker/process/remote_exec.h"
@@ -330,6 +331,7 @@ static const struct {
     { "join", join_main },           { "facts", facts_main }, { "preflight", preflight_main },
     { "restore", restore_main },     { "task", task_main },   { "confine", confine_main },
     { "cache", cache_builtin_main }, { "probe", probe_main }, { "exec", remote_exec_main },
+    { "ways", ways_main },
 };
 
 int main (int argc, char **argv)

@@ -367,11 +367,12 @@ def share_cpu_cache_keys():
 
 
 def free_port(canary):
-    """ADDRESS:PORT on which rank 0 can listen just now."""
+    """ADDRESS:PORT on which rank 0 can listen just now; the port is the argument's, if there is one."""
     address = canary.attempt["address"]
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as listener:
-        listener.bind((address, 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, canary.args.get("port", 0)))
         port = listener.getsockname()[1]
     return f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
 

@@ -66,7 +66,7 @@ class Star:
     def lead(self):
         address = self.canary.attempt["address"]
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with socket.create_server((address, 0), family=family, backlog=self.canary.world) as server:
+        with socket.create_server((address, self.canary.args.get("port", 0)), family=family, backlog=self.canary.world) as server:
             name = f"[{address}]" if ":" in address else address
             self.canary.gate("rendezvous", "share", f"{name}:{server.getsockname()[1]}")
             deadline = time.monotonic() + TIMEOUT_S
