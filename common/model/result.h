@@ -83,6 +83,7 @@ extern const struct enum_names durability_names;
 #define NOTE_PORT "the port of {port}, " /* the problem of an attempt that another attempt does not have */
 #define NOTE_READ_ONLY "is mounted read-only"
 #define NOTE_NAME_SERVER "name server"
+#define NOTE_UNREACHED "does not reach "
 #define NOTE_AT_FAILURE "at failure" /* source of what the worker found on its host when the program had failed */
 #define DISK_IS_FULL "full: "        /* value of a fact disk.*, before the sentence that names the file system */
 struct result_note {

@@ -442,6 +442,8 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
         agree_environments (&of, verdicts, arena);
     else
         agree_variables (&of, verdicts, culprits, arena);
+    if (!of.independent)
+        agree_unreached (&of, verdicts, arena);
     if (all_passed (verdicts, n) && rung_is_builtin (closing_rung (coord), "facts"))
         agree_topology (&of, verdicts, arena);
     if (rung_is_builtin (closing_rung (coord), "ways"))

@@ -30,6 +30,10 @@ void agree_topology (const struct agree_case *of, struct verdict *verdicts, stru
  * reach fail, else those that do not reach some. Where that is most of the hosts, all are told the same. */
 void agree_ways (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
+/* For a failed program of scope slice that only complains of others, or says nothing: does its host not reach that of
+ * rank 0 (its look after the failure)? Not where that one was lost. */
+void agree_unreached (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
+
 /* Can this host spare the premapped buffer that the profile asks for? libtpu maps TPU_PREMAPPED_BUFFER_SIZE bytes of
  * host memory for each process (docs.cloud.google.com/tpu/docs/performance-guide). Data loaders and the system need the
  * rest; nobody documents how much. Our limit: a quarter of the memory, and at least PREMAPPED_LEAST_LEFT_BYTES.

@@ -58,6 +58,24 @@ static void ways_fail (const struct agree_case *of, struct verdict *verdict, uin
                  "args: {port: 8476} of the profile");
 }
 
+void agree_unreached (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
+{
+    struct text name = of->plan->hosts.items[of->hosts[0]].name;
+    for (uint32_t i = 1; i < of->n && verdicts[0].outcome != OUTCOME_LOST; i++) {
+        struct text note = result_note_from (of->results[i], NOTE_AT_FAILURE), place = note;
+        bool open = verdicts[i].owner == OWNER_PEER || verdicts[i].owner == OWNER_UNKNOWN ||
+                    (verdicts[i].owner == OWNER_PLATFORM && verdicts[i].likely);
+        if (!text_starts (note, NOTE_UNREACHED) || !open || verdicts[i].outcome == OUTCOME_CANCELLED)
+            continue;
+        place.ptr += sizeof NOTE_UNREACHED - 1;
+        place.len -= sizeof NOTE_UNREACHED - 1;
+        ways_fail (of, &verdicts[i], of->hosts[0], place,
+                   text_format (arena, "%.*s; " NOTE_UNREACHED "%.*s at %.*s", TEXT_ARG (verdicts[i].cause),
+                                TEXT_ARG (name), TEXT_ARG (place)),
+                   arena);
+    }
+}
+
 void agree_ways (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct unreached *from = arena_array (arena, of->n, sizeof *from), *to = arena_array (arena, of->n, sizeof *to);

@@ -1,4 +1,5 @@
 /* task_process.c - the process of a task, and its work. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
+#include "common/io/tcp_try.h"
 #include "common/logs/classify.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt_state.h"
@@ -35,6 +37,7 @@ struct printed_log {
 };
 
 enum { PIECE_BYTES = 256 * 1024, RESOLVER_FILE_BYTES = 4096, UNPACK_MS = 60 * 1000 };
+enum { UNREACHED_MS = 2000, UNUSED_PORT = 47011 };
 
 /* The offset in the output; for a kept line of a cut, the cut's beginning. */
 static uint64_t printed_at (const struct output_cut *cut, uint64_t log_at)
@@ -182,6 +185,31 @@ static struct text find_holder (struct arena *arena)
     return device_users_sentence (&users, arena);
 }
 
+/* Rank 0, where programs meet: a machine that is up refuses what it does not listen to, unless something drops it. The
+ * port is that of the line or of torch's variable, else one at which likely nobody listens. */
+static struct text find_unreached (const struct msg_run *run, struct text line, struct arena *arena)
+{
+    struct text rest = run->addresses, address = text_take_until (&rest, ','), digits = { 0 };
+    uint64_t port = 0;
+    uint32_t at;
+    struct err why = { 0 };
+    if (!run->rank || !address.len || text_equal (address, run->address) || address_is_loopback (address))
+        return (struct text){ 0 };
+    struct text head = text_format (arena, "%.*s:", TEXT_ARG (address));
+    if (text_find (line, head, &at))
+        for (digits.ptr = line.ptr + at + head.len;
+             digits.ptr + digits.len < line.ptr + line.len && text_is_digit (digits.ptr[digits.len]);)
+            digits.len++;
+    else
+        (void) var_find (&run->profile.env, TEXT_LIT ("MASTER_PORT"), &digits);
+    if (!text_to_u64 (digits, &port) || !port || port > UINT16_MAX)
+        port = UNUSED_PORT;
+    if (tcp_try (text_copy (arena, address).ptr, (uint16_t) port, UNREACHED_MS, &why) ||
+        text_is (text_of (why.text), strerror (ECONNREFUSED)))
+        return (struct text){ 0 };
+    return text_format (arena, NOTE_UNREACHED "%.*s%u (%s)", TEXT_ARG (head), (unsigned) port, why.text);
+}
+
 static struct text look_after_failure (const struct msg_run *run, const char *directory,
                                        const struct signature_scan_result *seen, struct arena *arena)
 {
@@ -193,7 +221,7 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
         decides++;
     struct rlimit files;
     if (decides == seen->sightings + seen->sightings_n)
-        return (struct text){ 0 };
+        return find_unreached (run, (struct text){ 0 }, arena);
     if (text_starts (decides->signature, "disk-full"))
         return find_full (run, directory, decides->text, arena);
     if (text_starts (decides->signature, "read-only"))
@@ -204,7 +232,7 @@ static struct text look_after_failure (const struct msg_run *run, const char *di
         return text_format (arena, NOTE_LIMIT "open files is %llu", (unsigned long long) files.rlim_cur);
     if (has_one_of (decides->signature, processes))
         return process_limit_find (arena);
-    return has_one_of (decides->signature, held) ? find_holder (arena) : (struct text){ 0 };
+    return has_one_of (decides->signature, held) ? find_holder (arena) : find_unreached (run, decides->text, arena);
 }
 
 /* ---- the task ---- */
