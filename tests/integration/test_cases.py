@@ -7,6 +7,7 @@ CASES = pathlib.Path(__file__).resolve().parents[1] / "campaign/case"
 sys.path.insert(0, str(CASES))
 import caselib          # noqa: E402
 import file_cases       # noqa: E402
+import host_cases       # noqa: E402
 import link_cases       # noqa: E402
 import netlab           # noqa: E402
 
@@ -27,9 +28,10 @@ def tried(name, case):
     return test
 
 
-for module in (file_cases, link_cases):
+for module in (file_cases, host_cases, link_cases):
     for case_name, a_case in module.CASES.items():
-        setattr(Cases, "test_" + case_name.replace("-", "_"), tried(case_name, a_case))
+        if not a_case.long:
+            setattr(Cases, "test_" + case_name.replace("-", "_"), tried(case_name, a_case))
 
 if __name__ == "__main__":
     unittest.main()

@@ -21,6 +21,7 @@ class Case:
     hosts: int = 0          # hosts of its lab; 0: no lab, and this machine
     within: dict = dataclasses.field(default_factory=dict)  # words of a command: the seconds that it may take
     shared: tuple = ()      # folders that its hosts see at the same path
+    long: bool = False      # it takes more than seconds, so it is no test
 
 
 class Stand:

@@ -109,11 +109,11 @@ CASES = {
                                (r"did not join",), 2, {"run": 20}),
     "no-forwarding": Case(refused_forwarding, (r"h\[0-1\].*cannot reach .*10\.77\.0\.1:\d+", r"AllowTcpForwarding", r"left running: \{\}"),
                           (r"did not join",), 2, {"run": 20}),
-    "carried-and-forgotten": Case(carried_and_forgotten, (r"tcp sport \d+ drop", r"ended: passed"), (r"lost",), 2),
+    "carried-and-forgotten": Case(carried_and_forgotten, (r"tcp sport \d+ drop", r"ended: passed"), (r"lost",), 2, long=True),
     "no-ipv6": Case(no_ipv6, (r"ended: passed.*ended: passed",), (), 2, {"run": 30}),
     "carried-and-resumed": Case(carried_and_resumed, (r"ended: passed", r"left running: \{\}"), (r"lost",), 2, {"--plain resume": 40}),
     "reach-ssh": Case(asked_for, (r"ended: passed", r"10\.77\.0\.1:\d+ 10\.77\.0\.1[01]:22"), (r"10\.77\.0\.1[01]:(?!22\b)", "cannot reach"), 2),
     "no-way-back-jump": Case(no_way_back_with_a_jump, (r"ended: passed", r"left running: \{\}"), (r"did not join",), 3, {"run": 30}),
     "ipv6-default-listen": Case(ipv6_only, (r"ended: passed", r"left running: \{\}"), (r"cannot reach",), 2, {"run": 30}),
-    "carried-and-cut": Case(carried_and_cut, (r"ended: passed", r"left running: \{\}"), (r"lost",), 2),
+    "carried-and-cut": Case(carried_and_cut, (r"ended: passed", r"left running: \{\}"), (r"lost",), 2, long=True),
 }
