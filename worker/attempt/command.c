@@ -385,6 +385,8 @@ static void add_ways (json_t *args, const struct msg_run *run, const struct comm
     json_object_set_new (args, "host", json_text (context->host));
     json_object_set_new (args, "rank", json_integer (run->rank));
     json_object_set_new (args, "run", json_text (context->run_hex));
+    if (run->profile.port && !json_object_get (args, "port"))
+        json_object_set_new (args, "port", json_integer (run->profile.port));
 }
 
 /* Of the realtime signals, since programs have uses of their own for SIGUSR1: checkpoints, requests to be requeued. */

@@ -77,8 +77,8 @@ def of_local_hosts(s):
 CASES = {
     "copy": Case(copied, (r"h2: .*No space left|No space left.*h2", r"h3.*[Rr]ead-only|[Rr]ead-only.*h3", r"arrived whole", r"'/srv': expected the folder on the hosts",
                           r"missing\.bin: No such file", r"another file of the same name", r"h\[0-1\] \(2 hosts\)|h\[0-1\]", r"data", r"left running: \{\}"), (r"did not arrive",), 4),
-    "outputs": Case(brought_home, (r"out: 4 files from 2 hosts", r"out/h0/write\.once\.1/sub/a b\.txt", r"of h1", r" 3000000 ", r"cannot make out/h0", r"-o DIR", r"h1: ", long=True),
-                    (r"out/h2", r"link", r"pipe "), 3),
+    "outputs": Case(brought_home, (r"out: 4 files from 2 hosts", r"out/h0/write\.once\.1/sub/a b\.txt", r"of h1", r" 3000000 ", r"cannot make out/h0", r"-o DIR", r"h1: "),
+                    (r"out/h2", r"link", r"pipe "), 3, long=True),
     "outputs-hostile": Case(of_hostile_hosts, (r"h1: it holds something that is no file", r"h2: tar", r"\[status 1, "),
                             (r" \./away", r" \./out/away", r"out/deep/h1/", r"out/deep/h2/"), 3),
     "outputs-local": Case(of_local_hosts, (r"out: 4 files from 2 hosts", r"out/l1/write\.once\.1/big", r"local\.yaml \[status 0\]"), ()),

@@ -108,6 +108,18 @@ def preempted(s, after_s, scope):
 
 PLATFORM, UNKNOWN = r"whose: the platform", r"whose: not known|isolated|run by themselves"
 TERMINATED = (r"h2 lost: something outside ended its worker \(stopped: told to end by SIGTERM\)", PLATFORM, r"next: .*ssh .*10\.77\.0\.12 last -x")
+def port_of_the_profile(s):
+    """The profile says which port the job will use: nobody has to say it again, and the rung before does not keep it."""
+    for host in s.net.hosts[:1]:
+        host.run("sh", "-c", CLOSED.format(open="8476", how="drop"))
+    hello = "import os, socket; rank = int(os.environ['RANK']); at = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT'])); " \
+            "print(socket.create_server(at) if rank == 0 else at)"
+    rungs = {"id": "ways", "builtin": "ways"}, {"id": "work", "command": ["python3", "-c", hello], "scope": "slice"}
+    s.sliceup("run", s.slice(ladder=s.ladder(*rungs), profile="torchrun"), "--plain")
+    s["h0"].run("nft", "flush", "ruleset")
+    s.sliceup("run", s.slice(ladder=s.ladder(*rungs), profile="torchrun"), "--plain")
+
+
 CASES = {
     "peers-firewalled": Case(lambda s: rank_0_closed(s, "drop"),
                              (r"h0 failed: h\[1-2\] do not reach h0 at 10\.77\.0\.10:\d+ \(no answer\)", PLATFORM, r"next: ssh .*10\.77\.0\.10 nft list ruleset"),
@@ -118,6 +130,7 @@ CASES = {
     "peers-all-closed": Case(all_closed, (r"h\[0-2\] failed: hosts do not reach each other", PLATFORM), (UNKNOWN,), 3),
     "peers-port-taken": Case(port_taken, (r"h1 failed: cannot listen at port 8471.*Address already in use", r"h\[0,2\] cascade"), (UNKNOWN,), 3),
     "peers-wrong-name": Case(name_leads_astray, (r"h2 failed: does not reach h0 at h0:\d+ \(h1 answers there\)", r"whose: how it was launched"), (UNKNOWN,), 3),
+    "peers-firewalled-torchrun": Case(port_of_the_profile, (r"h\[1-2\].* h0 .*10\.77\.0\.10:29500", r"ended: passed"), (), 3),
     "peers-firewalled-no-rung": Case(closed_without_the_rung, (r"h\[1-2\] failed: .*does not reach h0 at 10\.77\.0\.10:\d+ \(no answer", PLATFORM), (UNKNOWN,), 3),
     "duplicate-process-id": Case(inherited_twice, (r"h\[1-2\] failed: has SLURM_PROCID 1, and so have h\[1-2\] all", r"whose: how it was launched"),
                                  (r"train attempt",), 3),
