@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +16,7 @@ struct authentication {
     const struct request_ssh *ssh;
     struct buf tried;    /* what was tried and why it failed, for the sentence */
     uint32_t agent_keys; /* that were offered */
+    bool asked, wrong;   /* a key file has a passphrase; the password was not accepted */
     bool broken;         /* the connection is unusable */
 };
 
@@ -32,13 +31,12 @@ static bool authentication_judge (struct authentication *attempt, int rc, const 
 {
     if (rc == SSH_AUTH_SUCCESS)
         return true;
-    if (rc == SSH_AUTH_PARTIAL)
-        authentication_note (attempt, key, "(accepted, but the server requires a second method)");
-    else if (rc == SSH_AUTH_DENIED)
-        authentication_note (attempt, key, "(not accepted)");
-    else
-        authentication_note (attempt, key, "(the server ended the connection)");
-    attempt->broken = rc != SSH_AUTH_DENIED && rc != SSH_AUTH_PARTIAL;
+    authentication_note (attempt, key,
+                         rc == SSH_AUTH_PARTIAL  ? "(accepted, but the server requires a second method)"
+                         : rc == SSH_AUTH_DENIED ? "(not accepted)"
+                         : rc == SSH_AUTH_INFO   ? "(the server asks for something else as well)"
+                                                 : "(the server ended the connection)");
+    attempt->broken = rc != SSH_AUTH_DENIED && rc != SSH_AUTH_PARTIAL && rc != SSH_AUTH_INFO;
     return false;
 }
 
@@ -60,9 +58,8 @@ static bool by_agent (struct authentication *attempt)
                              named ? "(none answers at SSH_AUTH_SOCK)" : "(SSH_AUTH_SOCK is not set)");
         return false;
     }
-    do
-        rc = ssh_userauth_agent (attempt->session, NULL);
-    while (authentication_waits (attempt, rc));
+    while (authentication_waits (attempt, rc = ssh_userauth_agent (attempt->session, NULL)))
+        ;
     attempt->agent_keys = agent_close ();
     return authentication_judge (attempt, rc, attempt->agent_keys ? "agent's keys" : "agent without a key");
 }
@@ -88,22 +85,24 @@ static const char *authentication_read_key (const char *path, char *out, size_t 
     return why;
 }
 
-static int no_passphrase (const char *prompt, char *out, size_t len, int echo, int verify, void *asked)
+static int authentication_passphrase (const char *prompt, char *out, size_t len, int echo, int verify, void *owner)
 {
-    (void) prompt, (void) out, (void) len, (void) echo, (void) verify;
-    *(bool *) asked = true;
-    return -1;
+    struct authentication *attempt = owner;
+    (void) prompt, (void) echo, (void) verify;
+    attempt->asked = true;
+    return attempt->ssh->password && text_to_c (text_of (attempt->ssh->password), out, len) ? 0 : -1;
 }
 
 static ssh_key load_key (struct authentication *attempt, const char *path)
 {
     char *text = mem_alloc (KEY_FILE_MAX_BYTES);
     ssh_key key = NULL;
-    bool asked = false;
     const char *why = authentication_read_key (path, text, KEY_FILE_MAX_BYTES);
-    if (!why && ssh_pki_import_privkey_base64 (text, NULL, no_passphrase, &asked, &key) != SSH_OK)
-        why = asked ? "(has a passphrase: load it into an agent with ssh-add)"
-                    : "(not a private key that libssh supports)";
+    attempt->asked = false;
+    if (!why && ssh_pki_import_privkey_base64 (text, NULL, authentication_passphrase, attempt, &key) != SSH_OK)
+        why = !attempt->asked          ? "(not a private key that libssh supports)"
+              : attempt->ssh->password ? "(has another passphrase than the given password)"
+                                       : "(has a passphrase: load it into an agent with ssh-add, or give --ask-pass)";
     if (why)
         authentication_note (attempt, path, why);
     explicit_bzero (text, KEY_FILE_MAX_BYTES);
@@ -117,11 +116,50 @@ static bool by_file (struct authentication *attempt, const char *path)
     if (!key)
         return false;
     int rc;
-    do
-        rc = ssh_userauth_publickey (attempt->session, NULL, key);
-    while (authentication_waits (attempt, rc));
+    while (authentication_waits (attempt, rc = ssh_userauth_publickey (attempt->session, NULL, key)))
+        ;
     ssh_key_free (key);
     return authentication_judge (attempt, rc, path);
+}
+
+/* ---- the password ---- */
+
+enum { BY_PASSWORD = SSH_AUTH_METHOD_PASSWORD | SSH_AUTH_METHOD_INTERACTIVE };
+
+/* Answers the one question whose answer is not shown (RFC 4256, 3.2). SSH_AUTH_INFO: there are others. */
+static int by_keyboard (const struct authentication *attempt)
+{
+    ssh_session session = attempt->session;
+    int rc, questions, left = 1;
+    char echo = 0;
+    do {
+        while (authentication_waits (attempt, rc = ssh_userauth_kbdint (session, NULL, NULL)))
+            ;
+        questions = rc == SSH_AUTH_INFO ? ssh_userauth_kbdint_getnprompts (session) : 0;
+        if (questions > 0)
+            (void) ssh_userauth_kbdint_getprompt (session, 0, &echo);
+        left -= questions;
+    } while (rc == SSH_AUTH_INFO && left >= 0 && !echo &&
+             (!questions || ssh_userauth_kbdint_setanswer (session, 0, attempt->ssh->password) == 0));
+    return rc;
+}
+
+/* One try a host, also where the server has both methods: it counts them as two, and locks accounts. */
+static bool by_password (struct authentication *attempt)
+{
+    ssh_session session = attempt->session;
+    int rc = SSH_AUTH_DENIED;
+    while (!ssh_userauth_list (session, NULL) && authentication_waits (attempt, rc = ssh_userauth_none (session, NULL)))
+        ; /* a server tells its methods when it refuses */
+    int offered = ssh_userauth_list (session, NULL);
+    if (rc != SSH_AUTH_DENIED || !attempt->ssh->password || !(offered & BY_PASSWORD))
+        return rc == SSH_AUTH_SUCCESS;
+    bool typed = !(offered & SSH_AUTH_METHOD_PASSWORD);
+    while (!typed && authentication_waits (attempt, rc = ssh_userauth_password (session, NULL, attempt->ssh->password)))
+        ;
+    rc = typed ? by_keyboard (attempt) : rc;
+    attempt->wrong = rc == SSH_AUTH_DENIED;
+    return authentication_judge (attempt, rc, "password");
 }
 
 /* ---- the sentence ---- */
@@ -162,12 +200,15 @@ static int authentication_explain (struct authentication *attempt, const char *u
     buf_init (&methods, TRIED_MAX_BYTES);
     methods_of (attempt->session, &methods);
     struct text tried = buf_as_text (&attempt->tried);
-    err_set (err, ERR_REFUSED,
-             "the server accepted no key for %s%s. Tried: %.*s%s. The methods that it allows: %s. Put the public key "
-             "into this "
-             "user's authorized_keys there, or correct ssh.user, ssh.identities or the agent",
-             *user ? "user " : "this user", user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "",
-             buf_c (&methods));
+    err_set (err, ERR_REFUSED, "the %s for %s%s. Tried: %.*s%s. The methods that it allows: %s. %s%s",
+             attempt->wrong ? "password was not accepted" : "server accepted no key", *user ? "user " : "this user",
+             user, TEXT_ARG (tried), attempt->tried.overflow ? " and more" : "", buf_c (&methods),
+             attempt->wrong ? "It was tried once, so that no account is locked: correct it, or ssh.user"
+                            : "Put the public key into this user's authorized_keys there, or correct ssh.user, "
+                              "ssh.identities or the agent",
+             !attempt->ssh->password && ssh_userauth_list (attempt->session, NULL) & BY_PASSWORD
+                 ? "; or --ask-pass asks you for the password"
+                 : "");
     buf_release (&methods);
     return -1;
 }
@@ -180,6 +221,7 @@ int ssh_authenticate (ssh_session session, const char *user, const struct reques
     bool proved = ssh->agent && by_agent (&attempt);
     for (uint32_t i = 0; i < ssh->identities_n && !proved && !attempt.broken; i++)
         proved = by_file (&attempt, ssh->identities[i]);
+    proved = proved || (!attempt.broken && by_password (&attempt));
     if (!proved && attempt.tried.len == 0)
         authentication_note (&attempt, "nothing", "(no agent and no identities are configured)");
     ssh_set_blocking (session, 1);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/base/err.h"
@@ -112,6 +113,22 @@ static const char help[] =
     "\n"
     "Exit status: 0 the worker was started; 1 it was not, and the last line has the reason; 2 usage, or no order.\n";
 
+static char password[REQUEST_PASSWORD_MAX_BYTES + 1];
+
+/* No image of this process is written while it has the password, and no other process of its user may look at it. */
+static int password_take (struct request_ssh *ssh, struct courier_input *input, uint64_t until_ms, struct err *err)
+{
+    struct text line;
+    (void) prctl (PR_SET_DUMPABLE, 0);
+    if (input_await_line (input, until_ms, "the password", &line, err) < 0)
+        return -1;
+    bool fits = text_to_c (line, password, sizeof password);
+    explicit_bzero (input->bytes, input->taken_bytes);
+    explicit_bzero (input->bytes + input->len, INPUT_LINE_MAX_BYTES - input->len);
+    ssh->password = password;
+    return fits ? 0 : err_set (err, ERR_LIMIT, "the password is longer than %d bytes", REQUEST_PASSWORD_MAX_BYTES);
+}
+
 static struct transport *open_ssh (const struct request *request, struct reporter *reporter, uint64_t until_ms,
                                    char near_end[DIAL_ADDRESS_BYTES], struct err *err)
 {
@@ -121,6 +138,8 @@ static struct transport *open_ssh (const struct request *request, struct reporte
     if (watchdog_start (&watchdog, err) < 0)
         return NULL;
     struct transport *transport = transport_ssh_open (request, reporter, until_ms, near_end, err);
+    explicit_bzero (password, sizeof password); /* from here on nobody reads it */
+    (void) prctl (PR_SET_DUMPABLE, 1);
     watchdog_stop (&watchdog);
     return transport;
 }
@@ -170,8 +189,8 @@ static int courier_take_request (struct request *request, struct courier_input *
     memcpy (courier_line, line.ptr, line.len);
     struct text kept = { courier_line, line.len };
     int rc = exec ? 0 : input_await_line (input, until_ms, "the launch line", &launch_line, err);
-    if (rc == 0)
-        rc = request_parse (request, kept, launch_line, err);
+    if (rc == 0 && (rc = request_parse (request, kept, launch_line, err)) == 0 && request->ssh.password)
+        rc = password_take (&request->ssh, input, until_ms, err);
     mem_free (courier_line);
     return rc;
 }

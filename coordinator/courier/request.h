@@ -19,6 +19,7 @@ enum {
     REQUEST_OPTIONS_MAX = 16,
     REQUEST_PATH_MAX_BYTES = 1023,
     REQUEST_NAME_MAX_BYTES = 255,
+    REQUEST_PASSWORD_MAX_BYTES = 1023,
     REQUEST_LAUNCH_MAX_BYTES = 4096,
     REQUEST_BUNDLE_MAX_BYTES = 256 << 20,
     REQUEST_DEADLINE_MAX_MS = 24 * 3600 * 1000
@@ -45,6 +46,7 @@ struct request_ssh {
     const char *identities[REQUEST_IDENTITIES_MAX];
     uint32_t identities_n;
     bool agent, identities_only; /* the latter: of the agent's keys, too */
+    const char *password;        /* NULL: none; "": it follows on a line of its own */
 };
 
 struct request_slurm {

@@ -309,6 +309,7 @@ static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, stru
     struct buf order;
     struct courier_request request = { .launcher = plan->launcher,
                                        .start = &plan->start,
+                                       .password = hosts->options.password.len > 0,
                                        .host = plan_host (hosts, child->host) };
     buf_init (&order, COURIER_LINE_MAX_BYTES);
     int rc = is_remote (hosts) ? launch_put_order (&request, &hosts->bundle, &order, err) : 0;
@@ -316,6 +317,8 @@ static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, stru
         rc = exec_hosts_start_process (hosts, child, err);
     if (rc == 0 && order.len)
         exec_hosts_tell (child, &order);
+    if (rc == 0 && request.password) /* past every buffer; there is room, as for a start (launch_begin.c) */
+        (void) send (child->process.input_fd, hosts->options.password.ptr, hosts->options.password.len, MSG_NOSIGNAL);
     buf_release (&order);
     return rc;
 }

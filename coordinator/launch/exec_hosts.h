@@ -39,7 +39,8 @@ struct exec_options {
     const uint32_t *ranks; /* of the plan: the hosts, in order */
     uint32_t n, at_once;
     const struct remote_command *command;
-    int input_fd; /* a file that is its standard input on every host; 0: none */
+    int input_fd;         /* a file that is its standard input on every host; 0: none */
+    struct text password; /* a line for couriers; empty: none */
     const char *worker_path, *courier_path, *bundle_path;
     void (*output) (void *owner, uint32_t host, struct text bytes); /* `host` counts in `ranks` */
     void (*ended) (void *owner, uint32_t host);

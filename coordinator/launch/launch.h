@@ -31,6 +31,7 @@ struct launch_options {
     const char *hub_local;   /* where this machine reaches it */
     uint16_t control_port, bulk_port;
     const char *hub_public_key;
+    struct text password; /* SSH: a line for couriers; empty: none. Outlives the launch, and stands nowhere else */
     launch_keyed_fn *keyed;
     launch_step_fn *step;     /* may be NULL */
     launch_remark_fn *remark; /* may be NULL */

@@ -82,6 +82,7 @@ static int words_for (struct launch *launch, uint32_t rank, const struct plan_ho
                                        .start = launch->options.start,
                                        .hub_address = launch->hub_local,
                                        .again = again != NULL,
+                                       .password = launch->options.password.len > 0,
                                        .pause_ms = again ? again_pause_ms (again->tries_n) : 0 };
     if (!launch_is_remote (launch))
         return worker_words (launch, rank, host->name, directory, words, err);
@@ -107,6 +108,7 @@ static int launch_begin_begin (struct start *start, const char *directory, struc
     if (start->deadline_ms < launch->timer_ms)
         launch_timer_set (launch, start->deadline_ms);
     (void) start_send (start, buf_as_text (&start->words)); /* a failure shows as its end or the deadline */
+    (void) start_send (start, launch->options.password);
     buf_release (&start->words);
     return 0;
 }

@@ -68,6 +68,8 @@ static void take_refusal (struct start *start, const struct launch_report *reply
     buf_escaped (&why, text_of (reply->why), 0);
     if (start->launch->options.launcher == LAUNCHER_SSH && text_is (text_of (reply->step), "connect"))
         worker_log_append_last_line (&start->log, &why);
+    if (start->launch->options.password.len && text_is (text_of (reply->step), "authentication"))
+        start->again = false; /* one more try might lock the account */
     launch_events_give_up (start, &why);
     buf_release (&why);
 }

@@ -39,6 +39,7 @@ struct courier_request {    /* the line before it, for a courier */
     const char *nonce, *bundle, *bundle_sha256;
     uint64_t bundle_head_bytes, bundle_bytes;
     const char *hub_address; /* for a link that is carried: the coordinator on this machine; NULL: no link */
+    bool password;           /* follows behind the other lines */
     bool again;              /* the worker runs: carry its link anew, after `pause_ms` */
     uint32_t pause_ms;
 };

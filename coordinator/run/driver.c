@@ -113,6 +113,8 @@ static void open_launch (struct driver *driver, const struct run_addresses *at)
                                       .control_port = at->control_port,
                                       .bulk_port = at->bulk_port,
                                       .hub_public_key = at->public_key,
+                                      .password = plan->launcher == LAUNCHER_SSH ? driver->options.password
+                                                                                 : TEXT_LIT (""),
                                       .keyed = driver_worker_keyed,
                                       .step = driver_note_courier_step,
                                       .remark = driver_log_remark,

@@ -19,6 +19,7 @@ struct driver_options {
     const char *version;
     const char *worker_path;                /* for launcher local */
     const char *courier_path, *bundle_path; /* for launchers ssh and slurm */
+    struct text password;                   /* for launcher ssh: launch.h */
     const char *address;                    /* to bind if the plan names none; NULL: the launcher's default */
     driver_fact_fn *watch;                  /* the run's own view; may be NULL */
     uint32_t cancel;                        /* for a resumed run: level of driver_cancel, before anything else; 0: no */

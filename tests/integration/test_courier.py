@@ -481,6 +481,102 @@ class Identities(Carrying):
         self.refused(self.order(self.server(), identities=[str(wrong)]), "authentication", "not a private key")
 
 
+PAM = "auth required pam_unix.so\naccount required pam_permit.so\nsession required pam_permit.so\n"
+
+
+@unittest.skipUnless(IS_ROOT, "needs root, to lay another /etc/shadow over root's")
+class Passwords(Carrying):
+    def server(self, *config, **options):
+        return super().server(**sshd.with_password(self.root, *config, **{key: options.pop(key) for key in ("pam", "changed") if key in options}), **options)
+
+    def send(self, order, launch=None, argv=None, **env):
+        courier = super().send(order, launch, argv, **env)
+        courier.say(f"{self.password}\n" if order["ssh"].get("password") else "")
+        return courier
+
+    def setUp(self):
+        super().setUp()
+        self.password = sshd.PASSWORD
+
+    def order(self, server, *words, **ssh):
+        return super().order(server, *words, **{"password": True, "identities": [], **ssh})
+
+    def tries(self, server):
+        return server.said().count("Failed password") + server.said().count("Failed keyboard-interactive")
+
+    def test_a_password_lets_in_where_no_key_does(self):
+        server = self.server()
+        self.carried(self.order(server, identities=[str(sshd.make_key(self.root / "wrong"))]))
+        self.assertIn("Accepted password", server.said())
+        self.assertEqual(0, self.tries(server))
+
+    def test_a_key_goes_before_the_password(self):
+        server = self.server()
+        self.carried(self.order(server, identities=[str(server.user_key)]))
+        self.assertNotIn("password", server.said())
+
+    def test_a_second_method_after_the_key(self):
+        server = self.server("AuthenticationMethods publickey,password")
+        self.carried(self.order(server, identities=[str(server.user_key)]))
+
+    def test_the_one_hidden_question_of_the_keyboard_is_answered(self):
+        server = self.server(pam=PAM)
+        self.carried(self.order(server))
+        self.assertIn("Accepted keyboard-interactive/pam", server.said())
+
+    def test_a_wrong_password_is_tried_once_and_told(self):
+        for pam, method in (("", "password"), (PAM.replace("unix.so", "unix.so nodelay"), "keyboard-interactive")):
+            server = self.server(name=f"sshd-{method}", pam=pam)
+            self.password = "wrong horse"
+            courier = self.refused(self.order(server), "authentication", f"the password was not accepted for user {server.user}",
+                                   f"The methods that it allows: publickey,{method}.", "tried once")
+            self.assertLess(courier.took_s, 5)
+            self.assertNotIn("wrong horse", courier.why)
+            self.assertEqual(1, self.tries(server), server.said())
+
+    def test_another_question_gets_no_password(self):
+        expired = PAM.replace("account required pam_permit.so", "account required pam_unix.so") + "password required pam_unix.so\n"
+        server = self.server(pam=expired, changed=0)    # asks for a new one as well
+        self.refused(self.order(server), "authentication", "accepted no key", "password (the server asks for something else as well)")
+
+    def test_a_jump_host_gets_it_as_well(self):
+        server, bastion = self.server(), self.server(name="bastion")
+        known = self.root / "known"
+        known.write_text(bastion.known_hosts_line() + server.known_hosts_line())
+        self.carried(self.order(server, known, jump=f"root@127.0.0.1:{bastion.port}"))
+        self.assertIn("Accepted password", bastion.said())
+
+    def test_an_unknown_host_gets_no_password(self):
+        server = self.server()
+        self.refused(self.order(server, self.root / "missing"), "host-key", "No such file")
+        self.assertNotIn("password", server.said())
+
+    def test_without_one_the_option_is_named(self):
+        server = self.server()
+        self.refused(self.order(server, password=False), "authentication", "publickey,password", "--ask-pass asks you for the password")
+
+    def test_it_is_the_passphrase_of_a_key(self):
+        key = sshd.make_key(self.root / "locked", passphrase=sshd.PASSWORD)
+        server = self.server("PasswordAuthentication no", authorized=[f"{key}.pub"])
+        self.carried(self.order(server, identities=[str(key)]))
+        self.password = "wrong horse"
+        self.refused(self.order(server, identities=[str(key)]), "authentication", "has another passphrase than the given password")
+
+    def test_no_list_of_processes_and_no_image_has_it(self):
+        """While it waits, as another user than root: proc(5) gives the files of a process without an image to root."""
+        self.root.chmod(0o755)
+        known = self.root / "known"
+        known.write_text("")
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            order = self.order(self.server(), known, port=silent.getsockname()[1])
+            courier = self.send(order, argv=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(COURIER), "carry"])
+            courier.wait_for("step")
+            proc = pathlib.Path(f"/proc/{courier.process.pid}")
+            self.assertNotIn(sshd.PASSWORD.encode(), (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes())
+            self.assertEqual(0, (proc / "environ").stat().st_uid)
+            courier.hang_up()
+
+
 # A command of the form of gcloud's tunnel: the connection is its standard input and output.
 TUNNEL = """import os, select, socket, sys
 words = sys.argv[1:]

@@ -158,6 +158,20 @@ class Server:
         self.stop()
 
 
+PASSWORD = "correct horse"
+HASH = "$6$lab$cOGrT0BhQnVED40r80YnNluOjJV5Zwm.9uUeMYLcML4xg1EZXsJU0oxqyWsTZ1u9LbJfKuhjmEJ9q.X8PQLbZ1"     # openssl passwd -6 -salt lab "correct horse"
+
+
+def with_password(folder, *config, pam="", changed=19000):
+    """Options of a Server whose user root has the PASSWORD; it asks for that by the keyboard if there are rules for PAM. As root."""
+    shadow, rules = pathlib.Path(folder) / "shadow", pathlib.Path(folder) / "pam"
+    shadow.write_text(f"root:{HASH}:{changed}:0:99999:7:::\n")
+    rules.write_text(pam)
+    binds = f"mount --bind {shadow} /etc/shadow" + (f" && mount --bind {rules} /etc/pam.d/sshd" if pam else "")
+    ways = ["UsePAM yes", "KbdInteractiveAuthentication yes"] if pam else ["PasswordAuthentication yes"]
+    return {"config": [*config, *ways], "within": ["unshare", "--mount", "sh", "-c", f'{binds} && exec "$@"', "sh"]}
+
+
 class Agent:
     """An ssh-agent with keys, for as long as the block lasts."""
 

@@ -1,6 +1,7 @@
 /* links: launch */
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/launch/launch_private.h"
 #include "test.h"
 #include <jansson.h>
@@ -237,6 +238,22 @@ TEST_ON (scene, a_courier_is_told_how_to_get_there_and_what_to_take)
     json_decref (line);
 }
 
+TEST_ON (scene, a_password_is_a_line_of_its_own_behind_the_others)
+{
+    char password[32], path[128];
+    write_courier (scene,
+                   "printf '%s' \"$order\" > order; read -r word; printf '%s' \"$word\" > word; answer; read -r go");
+    scene->launch->options.password = TEXT_LIT ("correct horse\n");
+    start (scene, 0);
+    run_until (scene, is_keyed);
+    json_t *request = json_of (scene, "order");
+    assert_true (json_is_true (json_object_get (json_object_get (request, "ssh"), "password")));
+    snprintf (path, sizeof path, "%s/word", scene->folder);
+    assert_int_equal (file_read_start (path, password, sizeof password), 13);
+    assert_string_equal (password, "correct horse");
+    json_decref (request);
+}
+
 TEST_ON (scene, a_missing_bundle_is_refused_with_the_command_that_makes_it)
 {
     write_courier (scene, "exit 0");
@@ -325,6 +342,26 @@ TEST_ON (scene, a_courier_that_falls_takes_only_a_tied_worker_with_it)
     start (scene, 0);
     run_until (scene, is_exited);
     assert_string_equal (scene->why, "the courier of the worker was killed by signal 9 (SIGKILL)");
+}
+
+/* The first one carries a link and falls; the server no longer takes the password of the second. */
+TEST_ON (scene, a_password_that_is_refused_is_given_to_no_further_courier)
+{
+    char runs[32], path[128];
+    struct plan plan = { .hosts = { (struct plan_host *) &host, 1 }, .start = scene->start };
+    write_courier (scene, "read -r password; echo run >> runs\n"
+                          "[ $(wc -l < runs) = 1 ] && { say '\"carries\":\"\"'; answer; read -r go; kill -9 $$; }\n"
+                          "say '\"refused\":\"authentication\",\"why\":\"the password was not accepted\"'; exit 1");
+    scene->launch->options.password = TEXT_LIT ("correct horse\n");
+    scene->launch->options.plan = &plan;
+    scene->admit = true;
+    start (scene, 0);
+    run_until (scene, is_exited);
+    assert_has (scene->why, "failed in step authentication: the password was not accepted");
+    run_until (scene, has_no_starts);
+    snprintf (path, sizeof path, "%s/runs", scene->folder);
+    (void) file_read_start (path, runs, sizeof runs);
+    assert_string_equal (runs, "run\nrun\n");
 }
 
 TEST_ON (scene, words_that_come_too_early_or_make_no_sense_change_nothing_or_are_refused)
