@@ -60,6 +60,7 @@ enum cli_option_id {
     CLI_RUN,
     CLI_SLICE,
     CLI_TRUST,
+    CLI_ASK_PASS,
     CLI_OWN,
     CLI_OPTIONS_MAX = CLI_OWN + 16
 };
@@ -160,6 +161,8 @@ const struct cli_option *cli_find_option (const struct cli_arguments *arguments,
 #define OPTION_EXCLUDE                                                                                                 \
     CLI_EXCLUDE, "--exclude", .also = "-x", .value = "SET", .help = "without these hosts; several add up",             \
                               .kind = KIND_HOSTS, .repeat = REPEAT_JOINED
+#define OPTION_ASK_PASS                                                                                                \
+    CLI_ASK_PASS, "--ask-pass", .help = "ask once for the password of ssh, which hosts get that accept no key"
 /* What planning_load reads. */
 #define OPTION_PROFILE                                                                                                 \
     CLI_PROFILE, "--profile", .value = "NAME|FILE", .help = "use this profile, not the one that the slice file names", \

@@ -38,6 +38,7 @@ struct cli {
     mode_t umask;           /* of whoever started this program; its own is 077 */
     bool plain;             /* no screen with keys, no cursor movement: --plain, no terminal, TERM=dumb */
     bool color;             /* our own SGR may be used: a terminal, and neither NO_COLOR nor --plain */
+    struct text password;   /* a line; empty: none was asked for. Only cli_main wipes it */
     struct log log;
     var_list packs; /* folders that travel, of the plan that was loaded last (conf_options) */
 };
@@ -53,6 +54,10 @@ int cli_write_stdout (const struct cli *cli, struct buf *bytes);
 int cli_print_json (const struct cli *cli, const char *schema, json_t *json);
 /* Nobody reads standard output any more (| head): nothing more is to be said there, and nothing went wrong. */
 bool cli_reader_left (void);
+
+/* ask_password.c: with --ask-pass, asks whoever started this program for the password of all hosts, which come by ssh.
+ * EXIT_HOLDS, or what to leave with. `plan` NULL: it is not known yet. */
+int cli_ask_password (struct cli *cli, const struct cli_arguments *arguments, const struct plan *plan);
 
 /* ---- exit timeout ---- */
 

@@ -209,6 +209,7 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
                                       .worker_path = worker,
                                       .courier_path = courier,
                                       .bundle_path = bundle,
+                                      .password = run_loop->cli->password,
                                       .watch = climb_on_fact,
                                       .owner = run_loop,
                                       .cancel = run_loop->interrupts };

@@ -175,7 +175,10 @@ static int run_it (const struct cli_arguments *arguments)
     cli.share_dir = find_share (program, share);
     cli.plain = wants_plain (arguments->values[CLI_PLAIN]);
     cli.color = wants_color (cli.plain);
-    return command->run (&cli, arguments);
+    int status = command->run (&cli, arguments);
+    if (cli.password.len)
+        explicit_bzero ((void *) (uintptr_t) cli.password.ptr, cli.password.len);
+    return status;
 }
 
 static int commands_refuse (const struct cli_arguments *arguments, const struct err *err)

@@ -353,6 +353,7 @@ static int run_on_hosts (struct execution *exec)
                                           .worker_path = worker,
                                           .courier_path = courier,
                                           .bundle_path = bundle,
+                                          .password = exec->cli->password,
                                           .output = exec_on_output,
                                           .ended = exec_on_ended,
                                           .owner = exec };
@@ -389,7 +390,7 @@ int exec_job_run (struct cli *cli, const struct cli_arguments *arguments, const 
     int status = exec_take_arguments (&exec, arguments);
     if (status == EXIT_HOLDS)
         status = exec_choice_load (cli, &exec.choice, job->plan);
-    if (status == EXIT_HOLDS)
+    if (status == EXIT_HOLDS && (status = cli_ask_password (cli, arguments, &exec.choice.plan)) == EXIT_HOLDS)
         status = open_loop (&exec);
     if (status == EXIT_HOLDS)
         status = run_on_hosts (&exec);

@@ -34,13 +34,14 @@ enum { EXEC_LAUNCHER = CLI_OWN, EXEC_USER, EXEC_DIRECTORY, EXEC_AT_ONCE, EXEC_TI
                                        .help = "where hosts keep sliceup's worker (default: /var/tmp/sliceup)"         \
     }
 #define EXEC_PACE_OPTIONS                                                                                              \
-    { EXEC_AT_ONCE,                                                                                                    \
-      "--at-once",                                                                                                     \
-      .also = "-f",                                                                                                    \
-      .value = "N",                                                                                                    \
-      .help = "so many hosts at the same time (default: 32)",                                                          \
-      .kind = KIND_NUMBER,                                                                                             \
-      .most = HOSTS_MAX },                                                                                             \
+    { OPTION_ASK_PASS },                                                                                               \
+        { EXEC_AT_ONCE,                                                                                                \
+          "--at-once",                                                                                                 \
+          .also = "-f",                                                                                                \
+          .value = "N",                                                                                                \
+          .help = "so many hosts at the same time (default: 32)",                                                      \
+          .kind = KIND_NUMBER,                                                                                         \
+          .most = HOSTS_MAX },                                                                                         \
     {                                                                                                                  \
         EXEC_TIMEOUT, "--timeout", .also = "-u", .value = "DURATION",                                                  \
                                    .help = "end a command that runs longer, such as 30s or 2h (default: 10m)"          \

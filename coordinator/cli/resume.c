@@ -106,14 +106,16 @@ static int resume_run (struct cli *cli, const struct cli_arguments *arguments)
         (arguments->values[CLI_METRICS] && metrics_file_check (arguments->values[CLI_METRICS], &err) < 0) ||
         climb_check_capacity (1, &err) < 0 || (!arguments->values[RESUME_BESIDE] && check_hosts (cli, &dir, &err) < 0))
         return cli_fail (cli, &err);
-    return run_begun_check_or_remove (&dir, &err) < 0
-               ? cli_fail (cli, &err)
-               : climb (cli, &dir, NULL, -1, NULL, arguments->values[CLI_JSON], arguments->values[CLI_METRICS]);
+    int status = run_begun_check_or_remove (&dir, &err) < 0 ? cli_fail (cli, &err)
+                                                            : cli_ask_password (cli, arguments, NULL);
+    return status ? status
+                  : climb (cli, &dir, NULL, -1, NULL, arguments->values[CLI_JSON], arguments->values[CLI_METRICS]);
 }
 
 static const struct cli_option options[] = {
     { RESUME_BESIDE, "--beside",
       .help = "also when another run of this home has one of the hosts now, or was interrupted there" },
+    { OPTION_ASK_PASS },
     { OPTION_METRICS },
     { OPTION_JSON_EVENTS },
     { 0 },

@@ -107,7 +107,8 @@ static int run_run (struct cli *cli, const struct cli_arguments *arguments)
     struct plan plan = { 0 };
     struct err err = { 0 };
     int status = planning_load (cli, arguments, &arena, &plan);
-    if (status == EXIT_HOLDS && !arguments->values[RUN_BESIDE] && check_hosts (cli, &plan, &err) < 0)
+    if (status == EXIT_HOLDS && (status = cli_ask_password (cli, arguments, &plan)) == EXIT_HOLDS &&
+        !arguments->values[RUN_BESIDE] && check_hosts (cli, &plan, &err) < 0)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
         status = run_new (cli, &plan, &arena,
@@ -127,6 +128,7 @@ static const struct cli_option options[] = {
     { RUN_AGAIN, "--again", .help = "also run launches that are known bad (sliceup calibration)" },
     { RUN_BESIDE, "--beside",
       .help = "also when another run of this home has one of the hosts now, or was interrupted there" },
+    { OPTION_ASK_PASS },
     { OPTION_METRICS },
     { RUN_WEB, "--web", .help = "show it in a browser as well, as sliceup serve does, until the run has ended" },
     { OPTION_JSON_EVENTS },

@@ -8,6 +8,7 @@ import secrets
 import select
 import signal
 import subprocess
+import termios
 import time
 import unittest
 
@@ -236,10 +237,13 @@ class Local(ExecTest):
 
 
 @unittest.skipIf(sshd.why_not(), sshd.why_not())
-class OverSsh(ExecTest):
+class OfSsh(ExecTest):
+    def options(self):
+        return {}
+
     def setUp(self):
         super().setUp()
-        self.server = sshd.Server(self.lab.root / "sshd").start()
+        self.server = sshd.Server(self.lab.root / "sshd", **self.options()).start()
         self.addCleanup(self.server.stop)
         self.user = self.lab.root / "user"
         (self.user / ".ssh").mkdir(parents=True)
@@ -259,6 +263,12 @@ class OverSsh(ExecTest):
     def start(self, *words):
         return self.lab.start("exec", *self.where, *words, env=self.lab.env(HOME=str(self.user)))
 
+    def fifo(self):
+        os.mkfifo(self.lab.files / "fifo")
+        return self.lab.files / "fifo"
+
+
+class OverSsh(OfSsh):
     def test_the_bundle_is_brought_once_and_its_head_alone_is_run(self):
         first = self.exec("-w", "v[0-3]", "--", "sh", "-c", "cat; echo hi; echo oops >&2; pwd")
         self.assertEqual((first.status, first.err), (0, ""), first)
@@ -294,10 +304,6 @@ class OverSsh(ExecTest):
         self.assertEqual(list(processes_with(mark).values()), ["sh"])  # no courier, no worker, no shell of the login
         pathlib.Path(self.lab.files / "fifo").write_text("x\n")
         self.assertEqual(running.end(60).status, 0)
-
-    def fifo(self):
-        os.mkfifo(self.lab.files / "fifo")
-        return self.lab.files / "fifo"
 
     def test_an_interrupt_ends_all_of_it(self):
         mark = number()
@@ -340,6 +346,84 @@ class OverSsh(ExecTest):
             for pid in couriers:
                 os.kill(pid, signal.SIGCONT)
         self.assertNotEqual(running.end(60).status, 0)
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root, to lay another /etc/shadow over root's")
+class WithAPassword(OfSsh):
+    """Hosts that accept the password and no key."""
+    def options(self):
+        return {"authorized": [], **sshd.with_password(self.lab.root)}
+
+    def program(self, answer=sshd.PASSWORD, status=0):
+        path = self.lab.write("askpass", f"#!/bin/sh\necho \"$1\" >{self.lab.files}/asked\necho '{answer}'\nexit {status}\n")
+        path.chmod(0o700)
+        return {"SSH_ASKPASS": str(path), "SSH_ASKPASS_REQUIRE": "force"}
+
+    def without_terminal(self, *words, **env):
+        done = subprocess.run([lab.SLICEUP, "exec", "--ask-pass", *self.where, *words], env=self.lab.env(HOME=str(self.user), **env), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True, timeout=60)
+        return self.lab._checked(lab.Ended(done.returncode, done.stdout, done.stderr))
+
+    def at_the_terminal(self, typed, *words, **env):
+        person = terminal.Terminal([lab.SLICEUP, "exec", "--ask-pass", *self.where, *words], self.lab.env(HOME=str(self.user), **env), own=True)
+        person.read_until(rb"Password for the hosts \(ssh\): ")
+        self.assertFalse(termios.tcgetattr(person.master)[3] & termios.ECHO)
+        os.write(person.master, typed)
+        return person
+
+    def tries(self):
+        return self.server.said().count("Failed password")
+
+    def test_it_is_typed_once_for_all_hosts_and_stays_nowhere(self):
+        person = self.at_the_terminal(sshd.PASSWORD.encode() + b"\n", "-w", "v[0-3]", "--at-once", "2",
+                                      f"while [ ! -e {self.lab.files}/go ]; do sleep 0.1; done; echo gone")
+        lab.wait_for(lambda: len(processes_with(f"{self.lab.files}/go")) >= 2, "two hosts to run it")
+        self.assertEqual({}, processes_with(sshd.PASSWORD))
+        for pid in [person.process.pid, *sshd.children_of(person.process.pid), *sshd.children_of(self.server.process.pid)]:
+            self.assertNotIn(sshd.PASSWORD.encode(), pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+        self.lab.write("go", "")
+        self.assertEqual(0, person.end())
+        self.assertIn("v[0-3] (4 hosts):\ngone", person.screen.text)
+        self.assertNotIn(sshd.PASSWORD, person.screen.text)
+        kept = [path for path in self.lab.root.rglob("*") if path.is_file() and sshd.PASSWORD.encode() in path.read_bytes()]
+        self.assertEqual([], kept)
+
+    def test_a_wrong_one_is_told_once_for_all_hosts(self):
+        person = self.at_the_terminal(b"wrong horse\n", "-w", "v[0-3]", "--", "true")
+        self.assertEqual(3, person.end(10))
+        said = " ".join(person.screen.text.split())
+        self.assertIn("v[0-3] (4 hosts): not reached: authentication: the password was not accepted for this user. ", said)
+        self.assertEqual((1, 4), (said.count("was not accepted"), self.tries()))
+
+    def test_a_key_at_the_question_ends_it_and_the_terminal_is_as_it_was(self):
+        person = self.at_the_terminal(b"\x03", "-w", "v0", "--", "true")
+        self.assertEqual(-signal.SIGINT, person.process.wait(10))
+        self.assertTrue(termios.tcgetattr(person.master)[3] & termios.ECHO)
+
+    def test_without_a_terminal_only_a_program_answers(self):
+        ended = self.without_terminal("-w", "v0", "--", "true", SSH_ASKPASS="/nonexistent")
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("there is no terminal to ask at", ended.err)
+        ended = self.without_terminal("-w", "v[0-1]", "--", "echo", "hi", **self.program())
+        self.assertEqual((0, "v[0-1] (2 hosts):\nhi\n"), (ended.status, ended.out), ended)
+        self.assertEqual("Password for the hosts (ssh): \n", (self.lab.files / "asked").read_text())
+        for answer, status in (("", 0), ("x" * 1024, 0), (sshd.PASSWORD, 1)):
+            ended = self.without_terminal("-w", "v0", "--", "true", **self.program(answer, status))
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn("expected a password of 1 to 1023 bytes from", ended.err)
+        self.assertEqual(0, self.tries())
+
+    def test_only_hosts_by_ssh_get_one(self):
+        ended = self.without_terminal("--launcher", "slurm", "-w", "v0", "--", "true", **self.program())
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("not those of slurm", ended.err)
+
+    def test_files_go_to_and_come_from_such_hosts(self):
+        self.lab.write("file", "words\n")
+        ended = self.lab.sliceup("copy", "--ask-pass", *self.where, "-w", "v0", self.lab.files / "file", f":{self.lab.root}/there",
+                                 env=self.lab.env(HOME=str(self.user), **self.program()))
+        self.assertEqual(0, ended.status, ended)
+        self.assertEqual("words\n", (self.lab.root / "there/file").read_text())
 
 
 if __name__ == "__main__":

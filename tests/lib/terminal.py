@@ -68,14 +68,15 @@ class Screen:
 
 
 class Terminal:
-    """A command on a pseudo terminal."""
+    """A command on a pseudo terminal; `own`: which is /dev/tty to it, and whose keys send it signals."""
 
-    def __init__(self, argv, env, columns=80, rows=24):
+    def __init__(self, argv, env, columns=80, rows=24, own=False):
         self.screen = Screen(columns, rows)
         self.raw = b""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.process = subprocess.Popen(argv, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        take = (lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if own else None
+        self.process = subprocess.Popen(argv, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=take)
         os.close(slave)
 
     def read(self, wait_s=0.1):

@@ -1,5 +1,8 @@
 """ssh_cases.py - ssh as people have it: agents with many keys, and the blocks that gcloud, SkyPilot and years of habit put into ~/.ssh/config."""
+import lab
+import sshd
 from caselib import Case
+from link_cases import CLOSED
 
 # What `gcloud compute start-iap-tunnel HOST PORT --listen-on-stdin` is to ssh.
 TUNNEL = """#!/usr/bin/env python3
@@ -90,6 +93,44 @@ def host_with_user(s):
     s.sliceup("check", fleet(s, "nobody@h0,root@h0", name="two.yaml"), env=env)
 
 
+def with_passwords(s, **more):
+    """The hosts accept root's password and no key; the environment of a user whose program of SSH_ASKPASS answers, and a slice."""
+    for host in s.net.hosts:
+        host.run("sh", "-c", f"sed 's#^root:[^:]*#root:{sshd.HASH}#' /etc/shadow >/run/lab/new; cat /run/lab/new >/etc/shadow; sed -i 's/^PasswordAuth.*/"
+                             "PasswordAuthentication yes/; s/^PermitRoot.*/PermitRootLogin yes/' /run/lab/sshd_config; kill -HUP $(pgrep -o -x sshd)")
+    known = {"user": "root", "known_hosts": str(s.net.root / "known_hosts"), "agent": False}
+    answers = {name: str(s.write(name, f"#!/bin/sh\necho '{answer}'\n", 0o700)) for name, answer in (("right", sshd.PASSWORD), ("wrong", "wrong horse"))}
+    path = s.slice(ssh=known, **more)
+    return path, lambda name: s.env(HOME=str(s.folder), SSH_ASKPASS=answers[name], SSH_ASKPASS_REQUIRE="force")
+
+
+def password(s):
+    path, env = with_passwords(s)
+    s.sliceup("run", path, "--plain", env=env("right"))
+    s.sliceup("run", path, "--plain", "--ask-pass", env=env("wrong"))
+    s.note(f"tries: {[(host.folder / 'sshd.log').read_text().count('Failed password') for host in s.net.hosts]}")
+    s.sliceup("run", path, "--plain", "--ask-pass", env=env("right"))
+    s.note(f"left running: {s.net.left_running()}")
+    kept = [path for path in s.net.root.rglob("*") if path.is_file() and sshd.PASSWORD.encode() in path.read_bytes() and path.parent != s.folder]
+    s.note(f"kept: {kept}")
+
+
+def password_carried(s):
+    """The connection that carries the link dies, then the coordinator: the next ones need the password as well."""
+    s.node(CLOSED.format("reject"))
+    path, env = with_passwords(s, ladder=s.ladder({"id": "work", "command": ["sh", "-c", "sleep 25; echo done"]}, {"id": "more", "command": ["echo", "more"]}))
+    said = s.net.start("--plain", "run", path, "--ask-pass", env=env("right"))
+    lab.wait_for(lambda: all(["sleep", "25"] in host.processes().values() for host in s.net.hosts), "the programs to run", 60)
+    lab.end_by_pid(next(pid for pid, words in s.net.node_processes().items() if "host h1 over ssh" in words[0]))
+    lab.wait_for(lambda: "host h1 over ssh" in str(s.net.node_processes()), "another courier", 30)
+    lab.wait_for(lambda: (s["h1"].folder / "sshd.log").read_text().count("Accepted password") == 2, "the password to be given again", 30)
+    for pid in s.net.node_processes():
+        lab.end_by_pid(pid)
+    said.end(10)
+    s.sliceup("--plain", "resume", "--ask-pass", env=env("right"))
+    s.note(f"left running: {s.net.left_running()}")
+
+
 CASES = {
     "agent-many-keys": Case(agent_many_keys, (r"the server ended the connection: too many authentication failures; 7 keys of the agent were offered\. "
                                               r"Write `ssh: \{agent: false\}`, after which \S+/user_key is tried, or empty the agent: ssh-add -D",
@@ -104,5 +145,10 @@ CASES = {
     "gcloud-config-ssh": Case(gcloud_config_ssh, (r"next: ~/\.ssh/config asks to skip .*ssh -i \S+ -oUserKnownHostsFile=\S+/google_compute_known_hosts "
                                                   r"vm0\.zone\.proj -oStrictHostKeyChecking=accept-new \S+ -oHostKeyAlias=compute\.750 true",),
                               (r"ssh-keyscan -p",), hosts=2, within={"run": 10}),
+    "password": Case(password, (r"h\[0-1\].*accepted no key for user root\..*publickey,password\..*--ask-pass asks you for the password",
+                                r"h\[0-1\].*failed in step authentication: the password was not accepted for user root\. .*tries: \[1, 1\]",
+                                r"3 of 3 rungs passed on h\[0-1\].*left running: \{\} kept: \[\]"), (r"wrong horse", r"correct horse"), hosts=2,
+                     within={"run": 20}),
+    "password-carried": Case(password_carried, (r"ended: passed", r"left running: \{\}"), (r"lost",), hosts=2, within={"--plain resume": 60}),
     "host-with-user": Case(host_with_user, (r"h0: nobody h1: root", r"3 of 3 rungs passed on h\[0-1\]", r"h0 is named twice"), hosts=2, within={"run": 20}),
 }
