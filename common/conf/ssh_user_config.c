@@ -280,7 +280,7 @@ static void hosts_fill (struct ways *ways, struct plan_host *hosts, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         struct text own = hosts[i].ssh.address;
         hosts[i].ssh = ways->routes[i];
-        if (!(hosts[i].ssh.from_config >> SAID_ADDRESS & 1))
+        if (!(hosts[i].ssh.from_config >> SAID_ADDRESS & 1) && !hosts[i].ssh.command.len) /* a command knows the name */
             hosts[i].ssh.address = own;
     }
     jumps_fill (ways, hosts, n);

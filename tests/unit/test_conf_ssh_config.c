@@ -228,6 +228,14 @@ TEST (tokens_are_those_of_openssh)
     share_close (&share);
 }
 
+TEST_ON (share, a_command_goes_by_the_name_of_the_host_and_not_by_its_address_for_the_others)
+{
+    loads (share, SLICE ("[{name: a.internal, address: 10.0.0.5}, {name: b, address: 10.0.0.6}]", ""),
+           "Host *.internal\nProxyCommand relay %h\n");
+    assert_text (route (share, 0)->address, "a.internal"); /* as ssh looks it up in known_hosts */
+    assert_true (route (share, 1)->address.len == 0);
+}
+
 TEST_ON (share, a_proxy_command_is_taken_with_its_tokens_expanded)
 {
     loads (share, SLICE ("[a, {name: b, ssh: {jump: ''}}]", "") "coordinator: {address: 10.0.0.1}\n",

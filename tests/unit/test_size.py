@@ -1,4 +1,6 @@
-"""The product's C does not grow: its lines and files stay within tests/size.txt, whose figures only ever fall."""
+"""The product's C does not grow: its lines and files stay within tests/size.txt, whose figures only ever fall.
+
+A line of the file that begins with `raised` says why they rose once; each such line allows one rise."""
 import pathlib
 import subprocess
 import unittest
@@ -8,7 +10,11 @@ FIGURES = "tests/size.txt"
 
 
 def figures(text):
-    return {name: int(value) for name, value in (line.split() for line in text.splitlines())}
+    return {name: int(value) for name, value in (line.split() for line in text.splitlines() if not line.startswith("raised"))}
+
+
+def reasons(text):
+    return [line for line in text.splitlines() if line.startswith("raised ")]
 
 
 def measured(top):
@@ -33,10 +39,13 @@ class Size(unittest.TestCase):
         commits = git("log", "--format=%H", "--", FIGURES)
         if commits.returncode:
             self.skipTest("an exported tree has no history")
-        before = [figures(git("show", f"{commit}:{FIGURES}").stdout) for commit in reversed(commits.stdout.split())]
-        for older, newer in zip(before, [*before[1:], figures((TOP / FIGURES).read_text())]):
-            for name in older:
-                self.assertLessEqual(newer[name], older[name], FIGURES)
+        before = [git("show", f"{commit}:{FIGURES}").stdout for commit in reversed(commits.stdout.split())]
+        for older, newer in zip(before, [*before[1:], (TOP / FIGURES).read_text()]):
+            if reasons(newer) != reasons(older):
+                self.assertEqual([*reasons(older), reasons(newer)[-1]], reasons(newer), "a reason is added, and stays")
+                continue
+            for name, value in figures(older).items():
+                self.assertLessEqual(figures(newer)[name], value, FIGURES)
 
 
 if __name__ == "__main__":

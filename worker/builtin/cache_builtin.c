@@ -153,8 +153,8 @@ static const char *advice (int code)
         return "this user has no permission to reach or make it: make this user its owner, or choose another "
                "cache.root";
     case EROFS:
-        return "the storage is read-only on this host and the folder does not exist yet: make it on a host that may "
-               "write";
+        return "the storage is read-only on this host and the folder does not exist yet: mount it writable, or make it "
+               "on a host that may write and set cache.mode: read-only";
     case ENOTDIR: return "a part of the path is not a folder: choose another cache.root";
     case ENOSPC:
     case EDQUOT: return "the storage is full: free space, for example with `sliceup cache gc`";
@@ -168,11 +168,11 @@ static int make_root (struct cache_builtin *builtin, struct err *err)
     struct err why = { 0 };
     if (owners_check_root (builtin->root, &builtin->trusted, err) < 0)
         return -1;
-    errno = 0;
-    if (stat (builtin->root, &at) < 0 && errno == ENOENT && folder_make (builtin->root, 0755, &why) == 0)
-        errno = 0;
+    int made = 0;
+    if (stat (builtin->root, &at) < 0 && errno == ENOENT && folder_make (builtin->root, 0755, &why) < 0)
+        made = errno;
     if (stat (builtin->root, &at) < 0) {
-        int code = errno;
+        int code = made ? made : errno;
         return err_set (err, ERR_IO, "cannot use the cache root %.200s: %s; %s", builtin->root,
                         why.text[0] ? why.text : strerror (code), advice (code));
     }
