@@ -732,9 +732,9 @@ class Jumping(Carrying):
         courier.wait_for("ended", 20)
         self.assertEqual(0, courier.end())
 
-    def test_behind_a_jump_host_the_address_must_be_given(self):
+    def test_behind_a_jump_host_the_address_must_be_given_where_nothing_is_carried(self):
         server = self.server()
-        courier = self.send(self.order(server, jump="127.0.0.1"), self.launch(address=""))
+        courier = self.send({**self.order(server, jump="127.0.0.1"), "reach": "direct"}, self.launch(address=""))
         self.assertEqual(2, courier.end())
         self.assertIn("coordinator.address", courier.heard[-1]["why"])
 

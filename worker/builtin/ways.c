@@ -130,7 +130,8 @@ static void ways_hear (int fd, uint64_t until_ms, char heard[HELLO_BYTES])
     size_t len = 0;
     ssize_t n = 1;
     while (n != 0 && len < HELLO_BYTES - 1 && (now_ms = clock_boot_ms ()) < until_ms)
-        if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0 && (n = recv (fd, heard + len, HELLO_BYTES - 1 - len, 0)) != 0)
+        if (poll (&entry, 1, (int) (until_ms - now_ms)) > 0 &&
+            (n = recv (fd, heard + len, HELLO_BYTES - 1 - len, 0)) != 0)
             len += n > 0 ? (size_t) n : 0;
 }
 
