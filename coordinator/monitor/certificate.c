@@ -1,73 +1,92 @@
 #include "coordinator/monitor/key_file.h"
 
 #include <assert.h>
-#include <czmq.h>
+#include <stdio.h>
 #include <string.h>
 
-struct certificate {
-    zconfig_t *root;
-};
-
-/* ---- read ---- */
-
-/* ---- which bytes are safe for czmq's reader of ZPL (RFC 4) ----
- *
- * zconfig prints what it does not understand on standard output, and in a key file that may be the secret. So it is
- * given only what it reads without a word; whatever it would find fault with is found here first. */
+/* ---- read: ZPL (RFC 4), a name a line, four blanks deeper than the one that it belongs to ---- */
 
 enum { INDENT = 4 };
-static const char blanks[] = " \t\r";
-/* zconfig also accepts '/' within a name, which would mean something else in a path. */
-static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789$-_@.&+";
 
-static uint32_t run_of (struct text from, const char *letters)
-{
-    uint32_t n = 0;
-    while (n < from.len && from.ptr[n] && strchr (letters, from.ptr[n]))
-        n++;
-    return n;
-}
+/* `section`: the name of depth 0 that it belongs to, or is. */
+struct item {
+    uint32_t depth;
+    struct text section, name;
+    const char *value; /* "": none */
+};
+struct certificate {
+    char bytes[CERTIFICATE_MAX_BYTES + 1]; /* a NUL ends each value */
+    struct item *items;
+    uint32_t n, capacity;
+};
 
-static struct text certificate_after (struct text from, uint32_t n)
+static bool is_over (struct text rest)
 {
-    return (struct text){ from.ptr + n, from.len - n };
-}
-
-static struct text certificate_skip (struct text from, const char *letters)
-{
-    return certificate_after (from, run_of (from, letters));
-}
-
-static bool certificate_is_over (struct text rest)
-{
-    rest = certificate_skip (rest, blanks);
+    rest = text_trimmed (rest);
     return rest.len == 0 || rest.ptr[0] == '#';
 }
 
-static bool value_is_plain (struct text value)
+/* Quoted, or up to a remark. False: neither a value nor the end of the line. */
+static bool read_value (struct text rest, struct text *value)
 {
-    if (value.len == 0 || (value.ptr[0] != '"' && value.ptr[0] != '\''))
+    *value = (struct text){ rest.ptr, 0 };
+    if (is_over (rest))
         return true;
-    const char *end = memchr (value.ptr + 1, value.ptr[0], value.len - 1);
-    return end && certificate_is_over (certificate_after (value, (uint32_t) (end + 1 - value.ptr)));
+    rest = text_trimmed (rest);
+    if (rest.ptr[0] != '=')
+        return false;
+    text_skip (&rest, 1);
+    rest = text_trimmed (rest);
+    char quote = rest.len ? rest.ptr[0] : 0;
+    if (quote == '"' || quote == '\'') {
+        text_skip (&rest, 1);
+        return text_cut (&rest, quote, value) && is_over (rest);
+    }
+    *value = text_trimmed (text_take_until (&rest, '#'));
+    return true;
 }
 
-/* `depth`: the deepest level of the next line. */
-static bool line_is_plain (struct text line, uint32_t *depth)
+static const struct item *find_item (const struct certificate *certificate, uint32_t depth, struct text section,
+                                     struct text name)
 {
-    uint32_t indent = run_of (line, " ");
-    if (line.len == run_of (line, blanks))
-        return true;
-    struct text rest = certificate_after (line, indent);
-    if (indent % INDENT != 0 || rest.ptr[0] == '#')
-        return indent % INDENT == 0;
-    uint32_t name = run_of (rest, name_letters);
-    if (name == 0 || indent / INDENT > *depth)
+    for (uint32_t i = 0; i < certificate->n; i++) {
+        const struct item *item = &certificate->items[i];
+        if (item->depth == depth && text_equal (item->section, section) && text_equal (item->name, name))
+            return item;
+    }
+    return NULL;
+}
+
+/* False: a word of a section, or a section, was there before. */
+static bool add_item (struct certificate *certificate, struct item item)
+{
+    item.section = item.depth ? certificate->items[certificate->n - 1].section : item.name;
+    if (item.depth <= 1 && find_item (certificate, item.depth, item.section, item.name))
         return false;
-    *depth = indent / INDENT + 1;
-    rest = certificate_skip (certificate_after (rest, name), blanks);
-    return certificate_is_over (rest) ||
-           (rest.ptr[0] == '=' && value_is_plain (certificate_skip (certificate_after (rest, 1), blanks)));
+    certificate->items = mem_room (certificate->items, certificate->n, &certificate->capacity, 8, sizeof item);
+    certificate->items[certificate->n++] = item;
+    return true;
+}
+
+/* False: neither an item nor a remark, or an item more than one step below the last. */
+static bool read_line (struct certificate *certificate, struct text line)
+{
+    struct text rest = text_trimmed (line), value;
+    uint32_t indent = (uint32_t) (rest.ptr - line.ptr);
+    uint32_t deepest = certificate->n ? certificate->items[certificate->n - 1].depth + 1 : 0;
+    if (rest.len == 0)
+        return true;
+    if (indent % INDENT != 0 || strspn (line.ptr, " ") != indent)
+        return false;
+    if (rest.ptr[0] == '#')
+        return true;
+    struct item item = { .depth = indent / INDENT, .name = { rest.ptr, text_span (rest, "$-_@.&+") } };
+    text_skip (&rest, item.name.len);
+    if (item.name.len == 0 || item.depth > deepest || !read_value (rest, &value))
+        return false;
+    item.value = value.ptr;
+    certificate->bytes[value.ptr + value.len - certificate->bytes] = '\0'; /* where a quote or a blank was */
+    return add_item (certificate, item);
 }
 
 static bool has_controls (struct text bytes)
@@ -80,99 +99,42 @@ static bool has_controls (struct text bytes)
     return false;
 }
 
-/* A line is a comment, a name, or a name with a value, quoted or not, at most one step (four spaces) below the last. */
-static bool zpl_is_safe (struct text bytes)
-{
-    uint32_t depth = 0;
-    if (has_controls (bytes))
-        return false;
-    while (bytes.len > 0)
-        if (!line_is_plain (text_take_until (&bytes, '\n'), &depth))
-            return false;
-    return true;
-}
-
-/* ---- certificates ---- */
-
-static zconfig_t *certificate_find (zconfig_t *parent, const char *name)
-{
-    zconfig_t *item = parent ? zconfig_child (parent) : NULL;
-    while (item && strcmp (zconfig_name (item), name) != 0)
-        item = zconfig_next (item);
-    return item;
-}
-
-static bool has_twins (zconfig_t *parent)
-{
-    for (zconfig_t *item = parent ? zconfig_child (parent) : NULL; item; item = zconfig_next (item))
-        if (certificate_find (parent, zconfig_name (item)) != item)
-            return true;
-    return false;
-}
-
-/* Overwrites the stack, where zconfig copied each line; on the real stack, even with a sanitizer. */
-static __attribute__ ((noinline, no_sanitize_address)) void wipe_stack (void)
-{
-    char used[8192];
-    explicit_bzero (used, sizeof used);
-}
-
-static zconfig_t *parse (struct text bytes)
-{
-    zchunk_t *chunk = zchunk_new (bytes.ptr, bytes.len);
-    zconfig_t *root = zconfig_chunk_load (chunk);
-    explicit_bzero (zchunk_data (chunk), bytes.len);
-    zchunk_destroy (&chunk);
-    wipe_stack ();
-    return root;
-}
-
 struct certificate *certificate_parse (struct text bytes)
 {
-    if (bytes.len == 0 || bytes.len > CERTIFICATE_MAX_BYTES || !zpl_is_safe (bytes))
+    if (bytes.len == 0 || bytes.len > CERTIFICATE_MAX_BYTES || has_controls (bytes))
         return NULL;
     struct certificate *certificate = mem_alloc (sizeof *certificate);
-    zconfig_t *root = certificate->root = parse (bytes);
-    if (root && !has_twins (root) && !has_twins (certificate_find (root, "metadata")) &&
-        !has_twins (certificate_find (root, "curve")))
-        return certificate;
-    certificate_release (certificate);
-    return NULL;
-}
-
-static int wipe (zconfig_t *item, void *unused, int level)
-{
-    (void) unused;
-    (void) level;
-    char *value = zconfig_value (item);
-    if (value)
-        explicit_bzero (value, strlen (value));
-    return 0;
+    struct text rest = { certificate->bytes, bytes.len };
+    memcpy (certificate->bytes, bytes.ptr, bytes.len);
+    while (rest.len > 0)
+        if (!read_line (certificate, text_take_until (&rest, '\n'))) {
+            certificate_release (certificate);
+            return NULL;
+        }
+    return certificate;
 }
 
 void certificate_release (struct certificate *certificate)
 {
     if (!certificate)
         return;
-    if (certificate->root)
-        zconfig_execute (certificate->root, wipe, NULL);
-    zconfig_destroy (&certificate->root);
+    mem_free (certificate->items);
+    explicit_bzero (certificate, sizeof *certificate);
     mem_free (certificate);
 }
 
 const char *certificate_meta (const struct certificate *certificate, const char *name)
 {
-    zconfig_t *item = certificate_find (certificate_find (certificate->root, "metadata"), name);
-    return item ? zconfig_value (item) : NULL;
+    const struct item *item = find_item (certificate, 1, TEXT_LIT ("metadata"), text_of (name));
+    return item ? item->value : NULL;
 }
 
 static bool certificate_take_key (const struct certificate *certificate, const char *name, char out[LINK_KEY_BYTES])
 {
-    zconfig_t *item = certificate_find (certificate_find (certificate->root, "curve"), name);
-    const char *value = item ? zconfig_value (item) : NULL;
-    if (!value || strlen (value) != LINK_KEY_BYTES - 1)
+    const struct item *item = find_item (certificate, 1, TEXT_LIT ("curve"), text_of (name));
+    if (!item || strlen (item->value) != LINK_KEY_BYTES - 1)
         return false;
-    memcpy (out, value, LINK_KEY_BYTES);
+    memcpy (out, item->value, LINK_KEY_BYTES);
     return true;
 }
 

@@ -51,13 +51,14 @@ int monitor_key_load (struct monitor_key *key, const char *path, struct err *err
 /* A czmq certificate: a CURVE key pair and its words, as ZPL (RFC 4).
  *
  * Any program with czmq or pyzmq loads one: zcert_load, zmq.auth.load_certificate. It is read from bytes, so that the
- * caller can check the owner of the open file first. Written without czmq, whose writers leave the secret in freed
+ * caller can check the owner of the open file first. Read and written without czmq: its reader prints what it does not
+ * understand, which may be the secret, and leaves copies of it on the stack; its writers leave the secret in freed
  * memory, change the process's umask and make the file in place. */
 
 enum { CERTIFICATE_MAX_BYTES = 4096 };
 
 struct certificate;
-/* NULL: not a certificate, or a repeated word. It prints nothing, whatever the bytes are. */
+/* NULL: not a certificate, or a repeated word. */
 struct certificate *certificate_parse (struct text bytes);
 void certificate_release (struct certificate *certificate);                             /* wipes it; NULL is fine */
 const char *certificate_meta (const struct certificate *certificate, const char *name); /* NULL: not there */
