@@ -14,7 +14,8 @@
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */
 struct follow;
 struct follow *follow_open (const struct run_dir *dir, follow_fact_fn *fn, void *owner);
-/* The same from another machine. */
+/* The same from another machine: it asks the coordinator for the facts, then receives new ones, and asks for gaps. A
+ * lost connection or a resumed coordinator costs only time. */
 struct follow *follow_open_remote (const struct monitor_key *key, follow_fact_fn *fn, void *owner, struct err *err);
 void follow_close (struct follow *follow);
 /* Hands on new facts of the journal. A missing journal has none: 0. */
@@ -35,18 +36,8 @@ int follow_connect_events (struct follow *follow, struct err *err);
 bool follow_is_connected (const struct follow *follow);
 /* Waits until an event may be there, for a signal, or `most_ms`. */
 void follow_wait (struct follow *follow, uint32_t most_ms);
-/* Hands on waiting events; some may be left for the next call. */
+/* Hands on waiting events; some may be left for the next call. Remote: call it several times a second; -1 also: the
+ * facts are another run's. */
 int follow_poll_events (struct follow *follow, struct err *err);
-
-/* ---- the facts of a run on another machine: it knows no run folder ---- */
-
-/* Asks the coordinator with a monitor key, then receives new ones; asks for gaps. A lost connection or a resumed
- * coordinator costs only time. */
-struct remote_facts;
-struct remote_facts *remote_facts_open (const struct monitor_key *key, follow_fact_fn *fn, void *owner,
-                                        struct err *err);
-void remote_facts_close (struct remote_facts *remote);
-/* Hands on new facts, asks for missing ones; call it several times a second. -1: the facts are another run's. */
-int remote_facts_poll (struct remote_facts *remote, struct err *err);
 
 #endif

@@ -88,10 +88,10 @@ static int watch (struct err *err)
     int rc = 0;
     now_ms = 1000 * 1000;
     asked_ms = questions = told = 0;
-    struct remote_facts *remote = remote_facts_open (&key, on_fact, NULL, err);
+    struct follow *follow = follow_open_remote (&key, on_fact, NULL, err);
     for (uint64_t end_ms = now_ms + WATCHED_MS; rc == 0 && now_ms < end_ms; now_ms += TURN_MS)
-        rc = remote_facts_poll (remote, err);
-    remote_facts_close (remote);
+        rc = follow_poll_events (follow, err);
+    follow_close (follow);
     return rc;
 }
 
