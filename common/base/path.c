@@ -34,6 +34,13 @@ struct text path_folder (struct text path)
     return (struct text){ path.ptr, path.len - name_len - (path.len > name_len + 1) };
 }
 
+const char *path_folder_c (const char *path, char out[PATH_MAX])
+{
+    struct text folder = path_folder (text_of (path));
+    (void) text_to_c (folder.len ? folder : TEXT_LIT ("."), out, PATH_MAX);
+    return out;
+}
+
 static bool path_is_program (const char *path)
 {
     struct stat st;

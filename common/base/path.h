@@ -4,6 +4,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include <limits.h>
 
 /* True also if they are equal; everything is below "/". Both are absolute, without ".", ".." and "//". */
 bool path_is_below (const char *path, const char *folder);
@@ -12,6 +13,7 @@ bool path_is_below_any (const char *path, const char *const *folders, uint32_t n
  * name. */
 struct text path_name (struct text path);
 struct text path_folder (struct text path);
+const char *path_folder_c (const char *path, char out[PATH_MAX]); /* "." for a lone name; too long: "" */
 /* Where execvp(3) would find `name`; NULL: nowhere. In the arena. `absolute`: only absolute folders of PATH, for a
  * caller that starts it in another directory. */
 const char *path_find_program (const char *name, bool absolute, struct arena *arena, struct err *err);

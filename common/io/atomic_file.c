@@ -34,8 +34,6 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
     int n = snprintf (beside, sizeof beside, "%s.XXXXXX", path);
     if (n < 0 || (size_t) n >= sizeof beside)
         return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
-    struct text above = path_folder (text_of (path));
-    snprintf (folder, sizeof folder, "%.*s", above.len ? (int) above.len : 1, above.len ? above.ptr : ".");
     int fd = mkostemp (beside, O_CLOEXEC);
     if (fd < 0)
         return err_errno (err, ERR_IO, "%s cannot be created", beside);
@@ -45,7 +43,7 @@ int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t m
         err_errno (err, ERR_IO, "%s cannot be replaced", path);
         goto failed;
     }
-    return folder_sync (folder, err);
+    return folder_sync (path_folder_c (path, folder), err);
 failed:
     unlink (beside);
     return -1;

@@ -1,5 +1,6 @@
 #include "coordinator/catalogue/collect.h"
 
+#include "common/base/path.h"
 #include "common/cache/audit.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/journal.h"
@@ -33,9 +34,8 @@ static int hide (const char *from, const char *to, struct err *err)
         return -1;
     if (rename (from, to) != 0 && errno != ENOENT) /* ENOENT: it was never made, or was hidden before */
         return err_errno (err, ERR_IO, "cannot rename %s in order to remove it", from);
-    snprintf (parent, sizeof parent, "%.*s", (int) (strrchr (to, '/') - to), to);
     struct stat st;
-    return lstat (parent, &st) != 0 && errno == ENOENT ? 0 : folder_sync (parent, err);
+    return lstat (path_folder_c (to, parent), &st) != 0 && errno == ENOENT ? 0 : folder_sync (parent, err);
 }
 
 int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,

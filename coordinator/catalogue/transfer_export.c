@@ -1,5 +1,6 @@
 #include "coordinator/catalogue/transfer.h"
 
+#include "common/base/path.h"
 #include "common/cache/audit.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
@@ -94,14 +95,6 @@ static int transfer_export_fill (const struct generation *from, const struct man
 
 /* ---- naming it ---- */
 
-static int parent_of (const char *path, char parent[PATH_MAX])
-{
-    const char *slash = strrchr (path, '/');
-    if (!slash)
-        return snprintf (parent, PATH_MAX, ".");
-    return snprintf (parent, PATH_MAX, "%.*s", slash == path ? 1 : (int) (slash - path), path);
-}
-
 static int exists_already (const char *to, struct err *err)
 {
     return err_set (err, ERR_STATE, "%s already exists: expected the name of a new folder", to);
@@ -118,8 +111,7 @@ static int name_it (const char *part, const char *to, struct err *err)
         return exists_already (to, err);
     if (rc != 0)
         return err_errno (err, ERR_IO, "cannot name %s", to);
-    parent_of (to, parent);
-    return folder_sync (parent, err);
+    return folder_sync (path_folder_c (to, parent), err);
 }
 
 static int begin_part (const char *to, char part[PATH_MAX], struct err *err)

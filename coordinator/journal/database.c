@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/io/atomic_file.h"
 
-/* The longest value SQLite may build or read: above the longest fact (journal_writer.h), far below memory. */
+/* The longest value SQLite may build or read: above the longest fact (journal.h), far below memory. */
 enum { VALUE_MAX_BYTES = 32 * 1024 * 1024 };
 
 int database_file_create (const char *path, struct err *err)
@@ -70,12 +71,7 @@ static enum err_code code_of (sqlite3 *db)
 bool database_may_write_beside (const char *path)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr (path, '/');
-    if (slash == NULL || slash == path || slash - path >= PATH_MAX)
-        return true; /* unknown counts as yes */
-    memcpy (folder, path, (size_t) (slash - path));
-    folder[slash - path] = '\0';
-    return faccessat (AT_FDCWD, folder, W_OK, AT_EACCESS) == 0;
+    return faccessat (AT_FDCWD, path_folder_c (path, folder), W_OK, AT_EACCESS) == 0;
 }
 
 static int database_explain (sqlite3 *db, const char *path, const char *doing, struct err *err)

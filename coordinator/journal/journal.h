@@ -1,8 +1,10 @@
 /* journal.h - the run's facts on disk: SQLite (WAL, synchronous=FULL), append-only, with a sha256 chain.
  *
  * One writer process, which holds an OFD lock beside the database; any number of readers. A separate thread writes,
- * with group commit: journal_append returns at once, and journal_fd becomes readable when more is durable. A failed
- * write or sync is final: journal_durable_index no longer rises, journal_problem explains, the caller must stop.
+ * with group commit: each transaction takes all that is queued. journal_append returns at once, unless more than 64 MiB
+ * are queued, and journal_fd becomes readable when more is durable. A failed write or sync is final: later facts are
+ * dropped, journal_durable_index no longer rises, journal_problem explains, the caller must stop (after a failed sync
+ * the kernel may report pages as clean that never reached the disk).
  *
  * Before journal_durable_index rises, the last durable fact is noted in a separate file, <path>.mark. So a log that
  * SQLite cuts at a bad checksum is not taken as complete (docs/spec/journal.md).
@@ -19,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { JOURNAL_FACT_MAX_BYTES = 16 * 1024 * 1024 };
+
 struct journal;
 /* Creates a journal without facts, atomically; it must not exist. Replaces a <path>.new that a killed process left. */
 struct journal *journal_create (const char *path, const char *run_id_hex, struct err *err);
@@ -31,13 +35,13 @@ void journal_append (struct journal *journal, uint64_t index, uint32_t kind, uin
 uint64_t journal_durable_index (const struct journal *journal); /* highest durable index */
 int journal_fd (const struct journal *journal);                 /* eventfd; read it away with journal_clear_wakeup */
 void journal_clear_wakeup (struct journal *journal);
-bool journal_problem (const struct journal *journal, struct err *err);
+bool journal_problem (struct journal *journal, struct err *err);
 
 /* Reading, from any process. Verifies the chain, and at the end that no acknowledged fact is missing: ERR_DAMAGE names
  * the index and what was expected. */
 /* -1 stops; without a function, facts are only verified. */
 typedef int journal_fact_fn (void *owner, uint64_t index, struct text bytes, struct err *err);
-int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, void *owner, struct err *err);
+int journal_read (const char *path, journal_fact_fn *fn, void *owner, struct err *err);
 /* Was anything ever recorded there? No, if there is no journal. */
 int journal_has_facts (const char *path, bool *any, struct err *err);
 /* An open reader for following a live run: each call continues where the last one ended. */

@@ -14,15 +14,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
 #include "coordinator/journal/journal.h"
 
-const char *journal_mark_path (const char *journal_path, char out[PATH_MAX])
+const char *journal_path_beside (const char *journal_path, const char *ending, char out[PATH_MAX])
 {
-    int len = snprintf (out, PATH_MAX, "%s.mark", journal_path);
+    int len = snprintf (out, PATH_MAX, "%s%s", journal_path, ending);
     if (len < 0 || len >= PATH_MAX)
         out[0] = '\0'; /* opening it fails, and says so */
     return out;
@@ -48,18 +49,6 @@ static const char *remote_name (const struct statfs *fs)
     return NULL;
 }
 
-static int folder_of (const char *path, char folder[PATH_MAX], struct err *err)
-{
-    const char *slash = strrchr (path, '/');
-    if (!slash || slash == path)
-        return err_set (err, ERR_STATE, "the path of the journal %s is not absolute", path);
-    if ((size_t) (slash - path) >= PATH_MAX)
-        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
-    memcpy (folder, path, (size_t) (slash - path));
-    folder[slash - path] = '\0';
-    return 0;
-}
-
 int journal_place_check (const char *path, struct err *err)
 {
     const struct safe_path_rule rule = { .what = "the folder of the journal",
@@ -68,8 +57,11 @@ int journal_place_check (const char *path, struct err *err)
     char folder[PATH_MAX];
     struct stat st;
     struct statfs fs;
-    if (folder_of (path, folder, err) != 0)
-        return -1;
+    if (path[0] != '/')
+        return err_set (err, ERR_STATE, "the path of the journal %s is not absolute", path);
+    if (strlen (path) + sizeof ".new-journal" > PATH_MAX)
+        return err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX);
+    path_folder_c (path, folder);
     if (stat (folder, &st) != 0 || statfs (folder, &fs) != 0)
         return err_errno (err, ERR_IO, "cannot examine the folder of the journal %s", folder);
     if (remote_name (&fs))
@@ -84,12 +76,7 @@ int journal_place_check (const char *path, struct err *err)
 static int lock_open (const char *path, int flags, struct err *err)
 {
     char name[PATH_MAX];
-    int len = snprintf (name, sizeof name, "%s.lock", path);
-    if (len < 0 || (size_t) len >= sizeof name) {
-        errno = ENAMETOOLONG;
-        return err_errno (err, ERR_IO, "cannot open %s.lock", path);
-    }
-    return plain_file_open (name, flags, err);
+    return plain_file_open (journal_path_beside (path, ".lock", name), flags, err);
 }
 
 /* 0: nothing there that reads as a pid (the holder may be just about to write it). */
@@ -189,7 +176,7 @@ static int64_t mark_holder (const char *path, struct err *err)
     struct flock lock;
     struct err why = { 0 };
     char name[PATH_MAX];
-    int fd = plain_file_open (journal_mark_path (path, name), O_RDONLY, &why);
+    int fd = plain_file_open (journal_path_beside (path, ".mark", name), O_RDONLY, &why);
     int rc = lock_of (path, fd, &why, &lock, err);
     fd_close (fd); /* opened for reading: nothing to lose */
     return rc > 0 ? lock.l_start : rc;
@@ -280,12 +267,11 @@ static bool has_write_lock (const char *fdinfo)
 /* Either of the two that a coordinator locks: somebody may have removed <path>.lock. */
 static bool descriptor_holds (int64_t pid, const char *name, const char *path)
 {
-    char link[64], lock[PATH_MAX], mark[PATH_MAX];
+    char link[64], beside[PATH_MAX];
     struct stat st;
     snprintf (link, sizeof link, "/proc/%" PRId64 "/fd/%.20s", pid, name);
-    int len = snprintf (lock, sizeof lock, "%s.lock", path);
-    if (len < 0 || (size_t) len >= sizeof lock || stat (link, &st) != 0 ||
-        (!journal_lock_is_file (lock, &st) && !journal_lock_is_file (journal_mark_path (path, mark), &st)))
+    if (stat (link, &st) != 0 || (!journal_lock_is_file (journal_path_beside (path, ".lock", beside), &st) &&
+                                  !journal_lock_is_file (journal_path_beside (path, ".mark", beside), &st)))
         return false;
     snprintf (link, sizeof link, "/proc/%" PRId64 "/fdinfo/%.20s", pid, name);
     return has_write_lock (link);

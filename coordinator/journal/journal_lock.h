@@ -16,7 +16,7 @@
 int journal_lock_take (const char *path, struct err *err);
 /* Notes that the holder lives, for journal_last_alive_ms. Not made durable: a power loss costs only seconds. */
 void journal_lock_note_alive (int lock_fd);
-const char *journal_mark_path (const char *journal_path, char out[PATH_MAX]); /* <journal>.mark */
+const char *journal_path_beside (const char *journal_path, const char *ending, char out[PATH_MAX]);
 /* Locks the open mark, after the lock was taken. -1: errno; EAGAIN or EACCES: another process has it. */
 int journal_lock_mark (int fd);
 /* Checks that the folder is on a local file system, and that nobody else may write in it. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/io/proc.h"
 #include "coordinator/journal/journal_lock.h"
 
@@ -110,7 +111,7 @@ int journal_mark_read (const char *journal_path, const char *run_id, struct jour
     char path[PATH_MAX];
     *out = (struct journal_mark){ .state = MARK_MISSING };
     struct err why = { 0 };
-    int fd = plain_file_open (journal_mark_path (journal_path, path), O_RDONLY, &why);
+    int fd = plain_file_open (journal_path_beside (journal_path, ".mark", path), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -228,7 +229,7 @@ static struct journal_marker *marker_make (const char *journal_path, const char 
     struct journal_marker *marker = mem_alloc (sizeof *marker);
     assert (strlen (run_id) < sizeof marker->run);
     *marker = (struct journal_marker){ .fd = -1, .safe = 0, .written = 1 };
-    journal_mark_path (journal_path, marker->path);
+    journal_path_beside (journal_path, ".mark", marker->path);
     memcpy (marker->run, run_id, strlen (run_id));
     journal_mark_current_boot (marker->boot);
     pthread_mutex_init (&marker->mutex, NULL);
@@ -294,7 +295,7 @@ struct journal_marker *journal_marker_create (const char *journal_path, const ch
 int journal_marker_rename (struct journal_marker *marker, const char *journal_path, struct err *err)
 {
     char path[PATH_MAX];
-    journal_mark_path (journal_path, path);
+    journal_path_beside (journal_path, ".mark", path);
     if (renameat2 (AT_FDCWD, marker->path, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
         return err_errno (err, errno == EEXIST ? ERR_STATE : ERR_IO, "cannot name %s", path);
     memcpy (marker->path, path, sizeof path);
@@ -361,8 +362,7 @@ void journal_marker_close (struct journal_marker *marker)
         return;
     if (marker->started)
         thread_stop (marker);
-    if (marker->fd >= 0)
-        (void) close (marker->fd); /* the sync has already reported errors */
+    fd_close (marker->fd); /* the sync has already reported errors */
     pthread_cond_destroy (&marker->told);
     pthread_cond_destroy (&marker->set);
     pthread_mutex_destroy (&marker->mutex);

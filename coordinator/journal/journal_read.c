@@ -2,8 +2,8 @@
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
+#include "coordinator/journal/journal_lock.h"
 #include "coordinator/journal/journal_mark.h"
-#include "coordinator/journal/journal_writer.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -68,8 +68,7 @@ static int unreadable (const struct journal_reader *reader, uint64_t index, cons
 static bool lacks_shared_memory (const char *path)
 {
     char shared[PATH_MAX];
-    int len = snprintf (shared, sizeof shared, "%s-shm", path);
-    return len > 0 && (size_t) len < sizeof shared && access (shared, F_OK) != 0 && errno == ENOENT;
+    return access (journal_path_beside (path, "-shm", shared), F_OK) != 0 && errno == ENOENT;
 }
 
 /* SQLite's report of damage, with the index reached. */
@@ -349,20 +348,13 @@ bool journal_exists (const char *path)
     return access (path, F_OK) == 0 || errno != ENOENT || mark_names_facts (path);
 }
 
-static int sees_beside (const char *path, const char *ending, char name[PATH_MAX], struct err *err)
-{
-    int len = snprintf (name, PATH_MAX, "%s%s", path, ending);
-    return len < 0 || len >= PATH_MAX ? err_set (err, ERR_LIMIT, "the journal's path is longer than %d bytes", PATH_MAX)
-                                      : plain_file_check_path (name, err);
-}
-
 /* A link to it is fine; anything else in its place means that its facts are lost. */
 static int check_log (const char *path, struct err *err)
 {
     char name[PATH_MAX];
     struct stat at;
     struct err why = { 0 };
-    if (sees_beside (path, "-wal", name, &why) >= 0)
+    if (plain_file_check_path (journal_path_beside (path, "-wal", name), &why) >= 0)
         return 0;
     if (why.code != ERR_STATE || lstat (name, &at) != 0 || S_ISLNK (at.st_mode))
         return err_set (err, why.code, "%s", why.text);
@@ -374,9 +366,9 @@ static int check_beside (const char *path, struct err *err)
 {
     char name[PATH_MAX];
     struct stat at;
-    if (check_log (path, err) < 0 || sees_beside (path, "-shm", name, err) < 0)
+    if (check_log (path, err) < 0 || plain_file_check_path (journal_path_beside (path, "-shm", name), err) < 0)
         return -1;
-    int there = sees_beside (path, "-journal", name, err);
+    int there = plain_file_check_path (journal_path_beside (path, "-journal", name), err);
     if (there > 0 && stat (name, &at) == 0 && at.st_size > 0) /* SQLite passes over an empty one */
         return err_set (err, ERR_STATE,
                         "%s is a rollback file of SQLite, which sliceup never makes for a journal, so another program "
@@ -452,25 +444,12 @@ int journal_has_facts (const char *path, bool *any, struct err *err)
     return rc;
 }
 
-struct after {
-    uint64_t index;
-    journal_fact_fn *fn;
-    void *owner;
-};
-
-static int pass_later (void *owner, uint64_t index, struct text bytes, struct err *err)
+int journal_read (const char *path, journal_fact_fn *fn, void *owner, struct err *err)
 {
-    struct after *after = owner;
-    return index > after->index ? after->fn (after->owner, index, bytes, err) : 0;
-}
-
-int journal_read (const char *path, uint64_t after_index, journal_fact_fn *fn, void *owner, struct err *err)
-{
-    struct after after = { .index = after_index, .fn = fn, .owner = owner };
     struct journal_reader *reader = journal_reader_open (path, err);
     if (!reader)
         return -1;
-    int rc = journal_reader_read_rest (reader, pass_later, &after, err);
+    int rc = journal_reader_read_rest (reader, fn, owner, err);
     journal_reader_close (reader);
     return rc;
 }

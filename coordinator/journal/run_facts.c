@@ -98,7 +98,7 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
 {
     char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
-    int rc = journal_read (run_dir_path (dir, "journal.db", path), 0, read_fact, &reading, err);
+    int rc = journal_read (run_dir_path (dir, "journal.db", path), read_fact, &reading, err);
     arena_release (&reading.arena);
     if (rc == 0)
         run_facts_warn (dir->id);

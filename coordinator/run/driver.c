@@ -258,7 +258,7 @@ static int replay_fact (void *owner, uint64_t index, struct text bytes, struct e
 static int driver_replay (struct driver *driver, const char *path, struct err *err)
 {
     struct replay replay = { .driver = driver };
-    int rc = journal_read (path, 0, replay_fact, &replay, err);
+    int rc = journal_read (path, replay_fact, &replay, err);
     arena_release (&replay.arena);
     if (rc == 0)
         run_facts_warn (driver->dir.id);

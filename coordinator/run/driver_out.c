@@ -6,7 +6,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_writer.h"
+#include "coordinator/journal/journal.h"
 
 _Static_assert((int) FACT_MAX_BYTES <= (int) JOURNAL_FACT_MAX_BYTES, "every fact must fit in the journal");
 /* Effects in a pass, as many as messages may cause; after a slow disk many are ready at once. */

@@ -87,7 +87,7 @@ static int read_facts (const struct sweep *sweep, uint64_t *last, struct digest 
 {
     struct reading reading = { .state = digest_begin () };
     *err = (struct err){ 0 };
-    int rc = journal_read (sweep->journal, 0, take, &reading, err);
+    int rc = journal_read (sweep->journal, take, &reading, err);
     *last = reading.last;
     *facts = digest_end (reading.state);
     return rc;

@@ -365,7 +365,7 @@ static inline struct recorded stage_recorded (const struct stage *stage)
     struct recorded recorded = { 0 };
     char path[RUN_PATH_BYTES];
     struct err err = { 0 };
-    if (journal_read (run_dir_path (&stage->dir, "journal.db", path), 0, stage_count_fact, &recorded, &err) < 0)
+    if (journal_read (run_dir_path (&stage->dir, "journal.db", path), stage_count_fact, &recorded, &err) < 0)
         fail_msg ("%s", err.text);
     return recorded;
 }

@@ -34,7 +34,7 @@ TEST_ON (place, facts_come_back_in_order_and_in_every_size)
     for (uint32_t i = 0; i < SIZES; i++)
         journal_append (journal, i + 1, 3, i, i, (struct text){ .ptr = bytes, .len = sizes[i] });
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, expect_size, &seen, &t->err), 0);
+    assert_int_equal (journal_read (place->path, expect_size, &seen, &t->err), 0);
     assert_int_equal (seen, SIZES);
     free (bytes);
 }
@@ -67,18 +67,8 @@ TEST_ON (place, appending_goes_on_after_reopening)
     assert_int_equal (journal_durable_index (journal), 40);
     append_until (journal, 41, 50);
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), 0);
+    assert_int_equal (journal_read (place->path, expect_next, &last, &t->err), 0);
     assert_int_equal (last, 50);
-}
-
-TEST_ON (place, reading_begins_after_the_index_given)
-{
-    uint64_t last = 30, beyond = 99;
-    make_journal (place->path, 40);
-    assert_int_equal (journal_read (place->path, 30, expect_next, &last, NULL), 0);
-    assert_int_equal (last, 40);
-    assert_int_equal (journal_read (place->path, 99, expect_next, &beyond, NULL), 0);
-    assert_int_equal (beyond, 99);
 }
 
 TEST_ON (place, an_existing_journal_is_never_written_over)
@@ -88,12 +78,12 @@ TEST_ON (place, an_existing_journal_is_never_written_over)
     assert_null (journal_create (place->path, RUN_ID, &t->err));
     assert_int_equal (t->err.code, ERR_STATE);
     assert_has (t->err.text, place->path);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, NULL), 0);
+    assert_int_equal (journal_read (place->path, expect_next, &last, NULL), 0);
     assert_int_equal (last, 5);
     assert_int_equal (unlink (place->path), 0); /* what vouches for it is not written over either */
     assert_null (journal_create (place->path, RUN_ID, &t->err));
     assert_int_equal (t->err.code, ERR_STATE);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (journal_read (place->path, expect_next, &last, &t->err), -1);
     assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
@@ -140,7 +130,7 @@ TEST_ON (place, a_missing_journal_is_said_to_be_missing)
     uint64_t last = 0;
     assert_null (journal_open (place->path, &t->err));
     assert_int_equal (t->err.code, ERR_STATE);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (journal_read (place->path, expect_next, &last, &t->err), -1);
     assert_int_equal (t->err.code, ERR_STATE);
     assert_int_equal (access (place->path, F_OK), -1);
 }
@@ -192,7 +182,7 @@ TEST_ON (place, a_link_is_not_followed)
     assert_int_equal (symlink (place->path, link), 0);
     assert_null (journal_open (link, &t->err));
     assert_int_equal (t->err.code, ERR_STATE);
-    assert_int_equal (journal_read (link, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (journal_read (link, expect_next, &last, &t->err), -1);
     assert_int_equal (t->err.code, ERR_STATE);
 }
 

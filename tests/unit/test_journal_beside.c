@@ -67,7 +67,7 @@ static void refused (const struct place *place, const char *ending, enum err_cod
     if (strcmp (ending, ".lock") == 0)
         assert_int_equal (journal_is_locked (place->path, NULL, &err), -1);
     else
-        assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), -1);
+        assert_int_equal (journal_read (place->path, expect_next, &last, &err), -1);
     if (err.code != code || !strstr (err.text, words) || !strstr (err.text, ending))
         fail_msg ("reading with another %s: code %d: %s", ending, err.code, err.text);
     assert_null (journal_open (place->path, &opened));
@@ -145,7 +145,7 @@ static int read_as_nobody (const struct place *place, const char *words)
     if (pid == 0) {
         bool may = geteuid () != 0 ||
                    (setresgid (NOBODY, NOBODY, NOBODY) == 0 && setresuid (NOBODY, NOBODY, NOBODY) == 0);
-        int rc = may ? journal_read (place->path, 0, expect_next, &last, &err) : 0;
+        int rc = may ? journal_read (place->path, expect_next, &last, &err) : 0;
         if (words ? rc == 0 || err.code != ERR_IO || !strstr (err.text, words) : rc != 0)
             fprintf (stderr, "%d, code %d: %s\n", rc, err.code, err.text);
         else

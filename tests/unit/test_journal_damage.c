@@ -73,7 +73,7 @@ static void expect_damage (const char *path, const char *what, uint64_t index, u
     char named[32];
     uint64_t last = 0;
     snprintf (named, sizeof named, index ? "fact %" PRIu64 : "is damaged", index);
-    int rc = journal_read (path, 0, count, &last, &read);
+    int rc = journal_read (path, count, &last, &read);
     if (rc != -1 || read.code != ERR_DAMAGE || !strstr (read.text, named) || last != handed_out)
         fail_msg ("reading after '%s': %d, code %d, came to %d: %s", what, rc, read.code, (int) last, read.text);
     if (journal_open (path, &opened) || opened.code != ERR_DAMAGE || !strstr (opened.text, named))
@@ -128,7 +128,7 @@ TEST_ON (place, a_fact_of_no_sane_size_is_called_that)
         make_journal (place->path, 3);
         snprintf (sql, sizeof sql, "UPDATE fact SET bytes = zeroblob (%s) WHERE idx = 2", sizes[i]);
         change (place->path, sql);
-        assert_int_equal (journal_read (place->path, 0, count, &last, &err), -1);
+        assert_int_equal (journal_read (place->path, count, &last, &err), -1);
         assert_has (err.text, "its bytes cannot be a fact");
         remove_journal (place);
     }
@@ -143,7 +143,7 @@ TEST_ON (place, another_format_is_no_damage)
         make_journal (place->path, 3);
         snprintf (sql, sizeof sql, "UPDATE meta SET value = %d WHERE name = 'format'", format);
         change (place->path, sql);
-        assert_int_equal (journal_read (place->path, 0, count, &last, &read), -1);
+        assert_int_equal (journal_read (place->path, count, &last, &read), -1);
         assert_null (journal_open (place->path, &opened));
         assert_true (read.code == ERR_STATE && opened.code == ERR_STATE);
         snprintf (sql, sizeof sql, "has format %d, but this sliceup reads format 2", format);
@@ -181,7 +181,7 @@ TEST_ON (place, what_is_no_journal_is_damage)
     make_journal (place->path, 100);
     assert_int_equal (truncate (place->path, 3 * 8192), 0);
     uint64_t last = 0;
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &t->err), -1);
+    assert_int_equal (journal_read (place->path, expect_next, &last, &t->err), -1);
     assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
@@ -198,7 +198,7 @@ TEST_ON (place, no_flipped_bit_changes_a_fact)
         uint64_t last = 0;
         file->ptr[at] ^= (uint8_t) (1 << at % 8);
         write_file (place->path, file->ptr, file->len);
-        int rc = journal_read (place->path, 0, expect_next, &last, &err);
+        int rc = journal_read (place->path, expect_next, &last, &err);
         if (rc == 0 ? last != 60 : err.code != ERR_DAMAGE)
             fail_msg ("byte %d: %d, came to %d: %s", (int) at, rc, (int) last, err.text);
         found += rc != 0;
@@ -242,7 +242,7 @@ static void expect_kept (const struct place *place, uint64_t durable)
         fail_msg ("%s", err.text);
     assert_true (journal_durable_index (journal) >= durable);
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, expect_next, &last, &err), 0);
+    assert_int_equal (journal_read (place->path, expect_next, &last, &err), 0);
     assert_true (last >= durable);
 }
 
@@ -351,7 +351,7 @@ TEST_ON (place, appending_waits_only_above_64_mib)
     pthread_mutex_unlock (&sync_gate);
     assert_int_equal (pthread_join (thread, NULL), 0);
     journal_close (journal);
-    assert_int_equal (journal_read (place->path, 0, count, &last, NULL), 0);
+    assert_int_equal (journal_read (place->path, count, &last, NULL), 0);
     assert_int_equal (last, BIG_LAST);
 }
 

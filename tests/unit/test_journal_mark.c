@@ -155,7 +155,7 @@ static enum said read_again (const struct place *place, uint64_t all, struct err
 {
     uint64_t last = 0;
     *err = (struct err){ 0 };
-    if (journal_read (place->path, 0, expect_next, &last, err) == 0)
+    if (journal_read (place->path, expect_next, &last, err) == 0)
         return last == all ? SAID_ALL : SAID_LESS;
     return err->code == ERR_DAMAGE ? SAID_DAMAGED : SAID_OTHER;
 }
@@ -537,9 +537,9 @@ TEST_ON (place, a_run_that_ended_needs_no_mark_but_is_held_to_one)
     append_end (journal, FACTS);
     journal_close (journal);
     write_file (path_of (place, MARK), "x", 1);
-    assert_int_equal (journal_read (place->path, 0, count, &last, &t->err), 0);
+    assert_int_equal (journal_read (place->path, count, &last, &t->err), 0);
     assert_int_equal (unlink (path_of (place, MARK)), 0);
-    assert_int_equal (journal_read (place->path, 0, count, &last, &t->err), 0);
+    assert_int_equal (journal_read (place->path, count, &last, &t->err), 0);
     assert_int_equal (last, FACTS);
     assert_non_null (journal = journal_open (place->path, &t->err));
     journal_close (journal);
