@@ -1,8 +1,79 @@
-#include "coordinator/picture/exposition.h"
+#include "coordinator/picture/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- families ---- */
+
+/* The tables of docs/spec/metrics.md say the same: tests/unit/test_metrics.c compares them. */
+static const struct family families[] = {
+    { "sliceup_run", FAMILY_INFO, "", "run ladder version", "The run that all other series are of; always 1" },
+    { "sliceup_run_state", FAMILY_GAUGE, "", "state",
+      "1 for how the run stands: joining, running, cancelling, interrupted or ended; 0 for the others" },
+    { "sliceup_run_outcome", FAMILY_GAUGE, "", "outcome", "1 for how the run ended" },
+    { "sliceup_run_exit_status", FAMILY_GAUGE, "", "", "With what sliceup run ended" },
+    { "sliceup_run_opened_timestamp_seconds", FAMILY_GAUGE, "seconds", "", "When the run was begun" },
+    { "sliceup_run_duration_seconds", FAMILY_GAUGE, "seconds", "",
+      "How long the run runs, or ran, without the time in which no coordinator held it" },
+    { "sliceup_run_progress_timestamp_seconds", FAMILY_GAUGE, "seconds", "",
+      "When a host last began or ended an attempt, or came to a phase" },
+    { "sliceup_slice_hosts", FAMILY_GAUGE, "", "", "Hosts of the slice" },
+    { "sliceup_hosts", FAMILY_GAUGE, "", "state", "Hosts by how they stand now" },
+    { "sliceup_joined_hosts", FAMILY_GAUGE, "", "", "Hosts whose worker is there" },
+    { "sliceup_silent_hosts", FAMILY_GAUGE, "", "", "Joined hosts of which nothing was heard lately" },
+    { "sliceup_lost_hosts", FAMILY_GAUGE, "", "", "Hosts that were given up" },
+    { "sliceup_joins", FAMILY_COUNTER, "", "", "How often workers joined; more than hosts: some came back" },
+    { "sliceup_failing_host", FAMILY_GAUGE, "", "host rung state owner",
+      "1 for hosts that fail, are lost or silent, or fell with them; at most 64, causes first" },
+    { "sliceup_failing_hosts_unnamed", FAMILY_GAUGE, "", "",
+      "Hosts that fail beyond those which sliceup_failing_host names" },
+    { "sliceup_rungs", FAMILY_GAUGE, "", "", "Rungs of the ladder" },
+    { "sliceup_rungs_passed", FAMILY_GAUGE, "", "", "Rungs that passed, from the first" },
+    { "sliceup_rung_hosts", FAMILY_GAUGE, "", "rung pass state",
+      "Hosts by how their last attempt of a pass of a rung stands" },
+    { "sliceup_rung_duration_seconds", FAMILY_GAUGE, "seconds", "rung", "Time spent in all passes of a rung" },
+    { "sliceup_pass_duration_seconds", FAMILY_GAUGE, "seconds", "rung pass", "How long the running pass runs" },
+    { "sliceup_pass_limit_seconds", FAMILY_GAUGE, "seconds", "rung pass",
+      "How long an attempt of the running pass may take" },
+    { "sliceup_pass_usual_seconds", FAMILY_GAUGE, "seconds", "rung pass", "How long such a pass took in earlier runs" },
+    { "sliceup_pass_left_seconds", FAMILY_GAUGE, "seconds", "rung pass",
+      "How long the running pass may still take, by earlier runs" },
+    { "sliceup_phase_duration_seconds", FAMILY_HISTOGRAM, "seconds", "phase",
+      "How long hosts were in a phase of an attempt that has ended" },
+    { "sliceup_gate_wait_seconds", FAMILY_HISTOGRAM, "seconds", "",
+      "How long hosts waited at a gate for other hosts, in attempts that have ended" },
+    { "sliceup_retries", FAMILY_COUNTER, "", "", "Passes that were run again after a transient failure" },
+    { "sliceup_result_conflicts", FAMILY_COUNTER, "", "", "Second results for one attempt that differed" },
+    { "sliceup_judged_metrics", FAMILY_GAUGE, "", "proof",
+      "Metrics that programs reported, by whether their reduction is proved" },
+    { "sliceup_unproved_metric", FAMILY_GAUGE, "", "rung metric proof",
+      "1 for metrics that are not proved; at most 8" },
+    { "sliceup_compile_seconds", FAMILY_COUNTER, "seconds", "", "Time that hosts spent compiling" },
+    { "sliceup_cache_hits", FAMILY_COUNTER, "", "", "Programs that hosts found in the compile cache" },
+    { "sliceup_cache_misses", FAMILY_COUNTER, "", "", "Programs that hosts compiled in a pass with a compile cache" },
+    { "sliceup_cache_generation", FAMILY_GAUGE, "", "",
+      "Token of the generation in use; 0: there is none, or it is not used any more" },
+    { "sliceup_cache_entries", FAMILY_GAUGE, "", "", "Files of that generation" },
+    { "sliceup_cache_bytes", FAMILY_GAUGE, "bytes", "", "Size of that generation" },
+    { "sliceup_cache_adopted", FAMILY_GAUGE, "", "", "1: an earlier run published that generation" },
+    { "sliceup_cache_lease", FAMILY_GAUGE, "", "", "Token of the generation that a host may write now; 0: nobody may" },
+    { "sliceup_cache_leases_lost", FAMILY_COUNTER, "", "", "Leases that ran out under their writer" },
+    { "sliceup_cache_violations", FAMILY_COUNTER, "", "", "Changes of the cache that its single writer did not make" },
+    { "sliceup_drift_findings", FAMILY_GAUGE, "", "", "Differences between hosts, as the receipt lists them" },
+    { "sliceup_queue_length", FAMILY_GAUGE, "", "queue",
+      "What waits in the coordinator: facts for the journal, effects for those facts, work for the disk, "
+      "logs" },
+    { "sliceup_metrics_timestamp_seconds", FAMILY_GAUGE, "seconds", "",
+      "When these series were made; an old time means that nobody writes them any more" },
+};
+
+const struct family *metrics_family (uint32_t i)
+{
+    return i < sizeof families / sizeof families[0] ? &families[i] : NULL;
+}
+
+/* ---- the text ---- */
 
 static const char *const type_names[] = { "gauge", "counter", "info", "histogram" };
 
@@ -16,8 +87,12 @@ static const char *exposition_type_of (const struct exposition *exposition, enum
     return type == FAMILY_INFO && exposition->form == METRICS_TEXTFILE ? "gauge" : type_names[type];
 }
 
-void exposition_begin_family (struct exposition *exposition, const struct family *family)
+void exposition_begin_family (struct exposition *exposition, const char *name)
 {
+    uint32_t i = 0;
+    while (strcmp (metrics_family (i)->name, name) != 0)
+        i++;
+    const struct family *family = metrics_family (i);
     bool open = exposition->form == METRICS_OPENMETRICS;
     const char *suffix = open ? "" : suffix_of (family->type);
     exposition->family = family;
@@ -112,81 +187,4 @@ void exposition_end (struct exposition *exposition)
 {
     if (exposition->form == METRICS_OPENMETRICS)
         buf_puts (exposition->out, "# EOF\n");
-}
-
-/* ---- families ---- */
-
-/* The tables of docs/spec/metrics.md say the same: tests/unit/test_metrics.c compares them. */
-static const struct family families[FAMILIES_N] = {
-    [RUN] = { "sliceup_run", FAMILY_INFO, "", "run ladder version", "The run that all other series are of; always 1" },
-    [RUN_STATE] = { "sliceup_run_state", FAMILY_GAUGE, "", "state",
-                    "1 for how the run stands: joining, running, cancelling, interrupted or ended; 0 for the others" },
-    [RUN_OUTCOME] = { "sliceup_run_outcome", FAMILY_GAUGE, "", "outcome", "1 for how the run ended" },
-    [RUN_EXIT_STATUS] = { "sliceup_run_exit_status", FAMILY_GAUGE, "", "", "With what sliceup run ended" },
-    [RUN_OPENED] = { "sliceup_run_opened_timestamp_seconds", FAMILY_GAUGE, "seconds", "", "When the run was begun" },
-    [RUN_DURATION] = { "sliceup_run_duration_seconds", FAMILY_GAUGE, "seconds", "",
-                       "How long the run runs, or ran, without the time in which no coordinator held it" },
-    [RUN_PROGRESS] = { "sliceup_run_progress_timestamp_seconds", FAMILY_GAUGE, "seconds", "",
-                       "When a host last began or ended an attempt, or came to a phase" },
-    [SLICE_HOSTS] = { "sliceup_slice_hosts", FAMILY_GAUGE, "", "", "Hosts of the slice" },
-    [HOSTS] = { "sliceup_hosts", FAMILY_GAUGE, "", "state", "Hosts by how they stand now" },
-    [JOINED] = { "sliceup_joined_hosts", FAMILY_GAUGE, "", "", "Hosts whose worker is there" },
-    [SILENT] = { "sliceup_silent_hosts", FAMILY_GAUGE, "", "", "Joined hosts of which nothing was heard lately" },
-    [LOST] = { "sliceup_lost_hosts", FAMILY_GAUGE, "", "", "Hosts that were given up" },
-    [JOINS] = { "sliceup_joins", FAMILY_COUNTER, "", "", "How often workers joined; more than hosts: some came back" },
-    [FAILING] = { "sliceup_failing_host", FAMILY_GAUGE, "", "host rung state owner",
-                  "1 for hosts that fail, are lost or silent, or fell with them; at most 64, causes first" },
-    [FAILING_UNNAMED] = { "sliceup_failing_hosts_unnamed", FAMILY_GAUGE, "", "",
-                          "Hosts that fail beyond those which sliceup_failing_host names" },
-    [RUNGS] = { "sliceup_rungs", FAMILY_GAUGE, "", "", "Rungs of the ladder" },
-    [RUNGS_PASSED] = { "sliceup_rungs_passed", FAMILY_GAUGE, "", "", "Rungs that passed, from the first" },
-    [RUNG_HOSTS] = { "sliceup_rung_hosts", FAMILY_GAUGE, "", "rung pass state",
-                     "Hosts by how their last attempt of a pass of a rung stands" },
-    [RUNG_DURATION] = { "sliceup_rung_duration_seconds", FAMILY_GAUGE, "seconds", "rung",
-                        "Time spent in all passes of a rung" },
-    [PASS_DURATION] = { "sliceup_pass_duration_seconds", FAMILY_GAUGE, "seconds", "rung pass",
-                        "How long the running pass runs" },
-    [PASS_LIMIT] = { "sliceup_pass_limit_seconds", FAMILY_GAUGE, "seconds", "rung pass",
-                     "How long an attempt of the running pass may take" },
-    [PASS_USUAL] = { "sliceup_pass_usual_seconds", FAMILY_GAUGE, "seconds", "rung pass",
-                     "How long such a pass took in earlier runs" },
-    [PASS_LEFT] = { "sliceup_pass_left_seconds", FAMILY_GAUGE, "seconds", "rung pass",
-                    "How long the running pass may still take, by earlier runs" },
-    [PHASE] = { "sliceup_phase_duration_seconds", FAMILY_HISTOGRAM, "seconds", "phase",
-                "How long hosts were in a phase of an attempt that has ended" },
-    [GATE] = { "sliceup_gate_wait_seconds", FAMILY_HISTOGRAM, "seconds", "",
-               "How long hosts waited at a gate for other hosts, in attempts that have ended" },
-    [RETRIES] = { "sliceup_retries", FAMILY_COUNTER, "", "", "Passes that were run again after a transient failure" },
-    [CONFLICTS] = { "sliceup_result_conflicts", FAMILY_COUNTER, "", "",
-                    "Second results for one attempt that differed" },
-    [JUDGED] = { "sliceup_judged_metrics", FAMILY_GAUGE, "", "proof",
-                 "Metrics that programs reported, by whether their reduction is proved" },
-    [UNPROVED] = { "sliceup_unproved_metric", FAMILY_GAUGE, "", "rung metric proof",
-                   "1 for metrics that are not proved; at most 8" },
-    [COMPILE] = { "sliceup_compile_seconds", FAMILY_COUNTER, "seconds", "", "Time that hosts spent compiling" },
-    [HITS] = { "sliceup_cache_hits", FAMILY_COUNTER, "", "", "Programs that hosts found in the compile cache" },
-    [MISSES] = { "sliceup_cache_misses", FAMILY_COUNTER, "", "",
-                 "Programs that hosts compiled in a pass with a compile cache" },
-    [GENERATION] = { "sliceup_cache_generation", FAMILY_GAUGE, "", "",
-                     "Token of the generation in use; 0: there is none, or it is not used any more" },
-    [ENTRIES] = { "sliceup_cache_entries", FAMILY_GAUGE, "", "", "Files of that generation" },
-    [BYTES] = { "sliceup_cache_bytes", FAMILY_GAUGE, "bytes", "", "Size of that generation" },
-    [ADOPTED] = { "sliceup_cache_adopted", FAMILY_GAUGE, "", "", "1: an earlier run published that generation" },
-    [LEASE] = { "sliceup_cache_lease", FAMILY_GAUGE, "", "",
-                "Token of the generation that a host may write now; 0: nobody may" },
-    [LEASES_LOST] = { "sliceup_cache_leases_lost", FAMILY_COUNTER, "", "", "Leases that ran out under their writer" },
-    [VIOLATIONS] = { "sliceup_cache_violations", FAMILY_COUNTER, "", "",
-                     "Changes of the cache that its single writer did not make" },
-    [DRIFT] = { "sliceup_drift_findings", FAMILY_GAUGE, "", "",
-                "Differences between hosts, as the receipt lists them" },
-    [QUEUE] = { "sliceup_queue_length", FAMILY_GAUGE, "", "queue",
-                "What waits in the coordinator: facts for the journal, effects for those facts, work for the disk, "
-                "logs" },
-    [WRITTEN] = { "sliceup_metrics_timestamp_seconds", FAMILY_GAUGE, "seconds", "",
-                  "When these series were made; an old time means that nobody writes them any more" },
-};
-
-const struct family *metrics_family (enum family_id id)
-{
-    return &families[id];
 }

@@ -110,21 +110,16 @@ struct page {
     uint32_t named_n; /* rungs that have their own series */
 };
 
-static void metrics_begin (struct page *page, enum family_id id)
-{
-    exposition_begin_family (&page->to, metrics_family (id));
-}
-
 /* A family of one series. */
-static void metrics_add_one (struct page *page, enum family_id id, uint64_t value)
+static void metrics_add_one (struct page *page, const char *family, uint64_t value)
 {
-    metrics_begin (page, id);
+    exposition_begin_family (&page->to, family);
     exposition_add (&page->to, NULL, value);
 }
 
-static void add_one_ms (struct page *page, enum family_id id, uint64_t ms)
+static void add_one_ms (struct page *page, const char *family, uint64_t ms)
 {
-    metrics_begin (page, id);
+    exposition_begin_family (&page->to, family);
     exposition_add_ms (&page->to, NULL, ms);
 }
 
@@ -142,7 +137,7 @@ static void metrics_add_run (struct page *page)
     const struct label labels[] = {
         { "run", board->run }, { "ladder", board->plan.ladder }, { "version", board->version }, { 0 }
     };
-    metrics_begin (page, RUN);
+    exposition_begin_family (&page->to, "sliceup_run");
     exposition_add (&page->to, labels, 1);
 }
 
@@ -152,14 +147,14 @@ static void add_state (struct page *page)
     const struct board *board = page->scene->board;
     bool begun = page->sums->progress_ms > 0 || page->scene->frontier > 0;
     uint32_t is = board->ended ? 4 : page->beside->interrupted ? 3 : board->cancel_level ? 2 : begun ? 1 : 0;
-    metrics_begin (page, RUN_STATE);
+    exposition_begin_family (&page->to, "sliceup_run_state");
     for (uint32_t i = 0; i < RUN_STATES; i++)
         add_by (page, "state", words[i], i == is);
     if (!board->ended)
         return;
-    metrics_begin (page, RUN_OUTCOME);
+    exposition_begin_family (&page->to, "sliceup_run_outcome");
     add_by (page, "outcome", enum_name_of (&outcome_names, board->outcome), 1);
-    metrics_add_one (page, RUN_EXIT_STATUS, board->exit_status);
+    metrics_add_one (page, "sliceup_run_exit_status", board->exit_status);
 }
 
 /* Uses the wall clock, since the run's clock stands still without a coordinator. */
@@ -169,9 +164,9 @@ static void metrics_add_times (struct page *page)
     const struct board *board = scene->board;
     uint64_t ago_ms = scene->now_ms > page->sums->progress_ms ? scene->now_ms - page->sums->progress_ms : 0;
     uint64_t until_ms = board->ended ? board->opened_wall_ms + scene->now_ms + board->away_ms : page->beside->wall_ms;
-    add_one_ms (page, RUN_OPENED, board->opened_wall_ms);
-    add_one_ms (page, RUN_DURATION, scene->now_ms);
-    add_one_ms (page, RUN_PROGRESS, until_ms > ago_ms ? until_ms - ago_ms : 0);
+    add_one_ms (page, "sliceup_run_opened_timestamp_seconds", board->opened_wall_ms);
+    add_one_ms (page, "sliceup_run_duration_seconds", scene->now_ms);
+    add_one_ms (page, "sliceup_run_progress_timestamp_seconds", until_ms > ago_ms ? until_ms - ago_ms : 0);
 }
 
 /* ---- hosts ---- */
@@ -180,14 +175,14 @@ static void metrics_add_hosts (struct page *page)
 {
     const struct scene *scene = page->scene;
     char word[MARK_LABEL_BYTES];
-    metrics_add_one (page, SLICE_HOSTS, scene->hosts_n);
-    metrics_begin (page, HOSTS);
+    metrics_add_one (page, "sliceup_slice_hosts", scene->hosts_n);
+    exposition_begin_family (&page->to, "sliceup_hosts");
     for (uint32_t mark = 0; mark < MARK_N; mark++)
         add_by (page, "state", scene_mark_label (mark, word), scene->marks[mark]);
-    metrics_add_one (page, JOINED, scene->board->joined_n);
-    metrics_add_one (page, SILENT, scene->silent_n);
-    metrics_add_one (page, LOST, scene->lost_n);
-    metrics_add_one (page, JOINS, scene->joins);
+    metrics_add_one (page, "sliceup_joined_hosts", scene->board->joined_n);
+    metrics_add_one (page, "sliceup_silent_hosts", scene->silent_n);
+    metrics_add_one (page, "sliceup_lost_hosts", scene->lost_n);
+    metrics_add_one (page, "sliceup_joins", scene->joins);
 }
 
 static struct text rung_label (const struct page *page, uint32_t rung)
@@ -221,13 +216,13 @@ static void add_failing (struct page *page)
     static const enum scene_mark order[] = { MARK_FAILED, MARK_LOST,   MARK_TIMED_OUT, MARK_BLOCKED,
                                              MARK_SO_FAR, MARK_SILENT, MARK_CASCADE };
     uint32_t named = 0, failing = 0;
-    metrics_begin (page, FAILING);
+    exposition_begin_family (&page->to, "sliceup_failing_host");
     for (uint32_t k = 0; k < sizeof (order) / sizeof (order[0]); k++) {
         failing += page->scene->marks[order[k]];
         for (uint32_t i = 0; i < page->scene->tiles_n && named < METRICS_HOSTS_NAMED; i++)
             named += page->scene->tiles[i].now == order[k] && name_host (page, &page->scene->tiles[i]);
     }
-    metrics_add_one (page, FAILING_UNNAMED, failing > named ? failing - named : 0);
+    metrics_add_one (page, "sliceup_failing_hosts_unnamed", failing > named ? failing - named : 0);
 }
 
 /* ---- rungs ---- */
@@ -289,7 +284,7 @@ static void add_rung_hosts (struct page *page, uint32_t row, enum pass pass)
 
 static void add_rung_durations (struct page *page)
 {
-    metrics_begin (page, RUNG_DURATION);
+    exposition_begin_family (&page->to, "sliceup_rung_duration_seconds");
     for (uint32_t row = 0; row < rows_of (page); row++) {
         const struct label labels[] = { { "rung", rung_label (page, row) }, { 0 } };
         uint32_t end = row < page->named_n ? row + 1 : page->scene->rungs_n;
@@ -302,16 +297,16 @@ static void add_rung_durations (struct page *page)
 
 static void add_rungs (struct page *page)
 {
-    metrics_add_one (page, RUNGS, page->scene->rungs_n);
-    metrics_add_one (page, RUNGS_PASSED, page->scene->frontier);
-    metrics_begin (page, RUNG_HOSTS);
+    metrics_add_one (page, "sliceup_rungs", page->scene->rungs_n);
+    metrics_add_one (page, "sliceup_rungs_passed", page->scene->frontier);
+    exposition_begin_family (&page->to, "sliceup_rung_hosts");
     for (uint32_t row = 0; row < rows_of (page); row++)
         for (uint32_t pass = PASS_ONCE; pass < BOARD_PASSES; pass++)
             add_rung_hosts (page, row, pass);
     add_rung_durations (page);
 }
 
-static void add_pass_ms (struct page *page, enum family_id id, uint64_t ms)
+static void add_pass_ms (struct page *page, const char *family, uint64_t ms)
 {
     const struct attempt_key *key = &page->scene->board->key;
     const struct label labels[] = {
@@ -319,7 +314,7 @@ static void add_pass_ms (struct page *page, enum family_id id, uint64_t ms)
         { "pass", text_of (enum_name_of (&pass_names, page->scene->board->rungs[key->rung].last)) },
         { 0 },
     };
-    metrics_begin (page, id);
+    exposition_begin_family (&page->to, family);
     exposition_add_ms (&page->to, labels, ms);
 }
 
@@ -329,12 +324,13 @@ static void add_running_pass (struct page *page)
     const struct board_pass *pass = board_running_pass (scene->board);
     if (pass == NULL)
         return;
-    add_pass_ms (page, PASS_DURATION, scene->now_ms > pass->began_ms ? scene->now_ms - pass->began_ms : 0);
-    add_pass_ms (page, PASS_LIMIT, scene->board->plan.rungs.items[scene->board->key.rung].timeout_ms);
+    add_pass_ms (page, "sliceup_pass_duration_seconds",
+                 scene->now_ms > pass->began_ms ? scene->now_ms - pass->began_ms : 0);
+    add_pass_ms (page, "sliceup_pass_limit_seconds", scene->board->plan.rungs.items[scene->board->key.rung].timeout_ms);
     if (scene->usual == NULL)
         return;
-    add_pass_ms (page, PASS_USUAL, scene->usual->ms);
-    add_pass_ms (page, PASS_LEFT, scene->left_ms);
+    add_pass_ms (page, "sliceup_pass_usual_seconds", scene->usual->ms);
+    add_pass_ms (page, "sliceup_pass_left_seconds", scene->left_ms);
 }
 
 /* ---- what hosts did ---- */
@@ -351,16 +347,16 @@ static void add_histogram (struct page *page, const struct label *labels, const 
 
 static void add_phases (struct page *page)
 {
-    metrics_begin (page, PHASE);
+    exposition_begin_family (&page->to, "sliceup_phase_duration_seconds");
     for (uint32_t i = 0; i < PHASE_NAMES; i++) {
         const struct label labels[] = { { "phase", text_of (phase_names[i]) }, { 0 } };
         if (page->sums->phases[i].count)
             add_histogram (page, labels, &page->sums->phases[i]);
     }
-    metrics_begin (page, GATE);
+    exposition_begin_family (&page->to, "sliceup_gate_wait_seconds");
     add_histogram (page, NULL, &page->sums->gates);
-    metrics_add_one (page, RETRIES, page->scene->board->retries_n);
-    metrics_add_one (page, CONFLICTS, page->scene->board->conflicts_n);
+    metrics_add_one (page, "sliceup_retries", page->scene->board->retries_n);
+    metrics_add_one (page, "sliceup_result_conflicts", page->scene->board->conflicts_n);
 }
 
 static void metrics_add_metrics (struct page *page)
@@ -369,10 +365,10 @@ static void metrics_add_metrics (struct page *page)
     uint64_t counts[PROOF_UNPROVED + 1] = { 0 };
     for (uint32_t i = 0; i < board->metrics.n; i++)
         counts[board->metrics.items[i].proof <= PROOF_UNPROVED ? board->metrics.items[i].proof : PROOF_NONE]++;
-    metrics_begin (page, JUDGED);
+    exposition_begin_family (&page->to, "sliceup_judged_metrics");
     for (uint32_t proof = PROOF_PROVED; proof <= PROOF_UNPROVED; proof++)
         add_by (page, "proof", enum_name_of (&proof_names, proof), counts[proof]);
-    metrics_begin (page, UNPROVED);
+    exposition_begin_family (&page->to, "sliceup_unproved_metric");
     for (uint32_t i = 0, named = 0; i < board->metrics.n && named < UNPROVED_NAMED; i++) {
         const struct board_metric *metric = &board->metrics.items[i];
         const struct label labels[] = { { "rung", rung_label (page, metric->key.rung) },
@@ -390,26 +386,26 @@ static void metrics_add_cache (struct page *page)
     const struct board *board = page->scene->board;
     const struct board_generation *generation = &board->generation;
     bool used = !generation->dropped;
-    add_one_ms (page, COMPILE, board->compiling.compile_ms);
-    metrics_add_one (page, HITS, board->compiling.hits);
-    metrics_add_one (page, MISSES, board->compiling.misses);
-    metrics_add_one (page, GENERATION, used ? generation->token : 0);
-    metrics_add_one (page, ENTRIES, used ? generation->entries : 0);
-    metrics_add_one (page, BYTES, used ? generation->bytes : 0);
-    metrics_add_one (page, ADOPTED, used && generation->adopted);
-    metrics_add_one (page, LEASE, board->lease_token);
-    metrics_add_one (page, LEASES_LOST, board->leases_lost_n);
-    metrics_add_one (page, VIOLATIONS, board->violations_n);
+    add_one_ms (page, "sliceup_compile_seconds", board->compiling.compile_ms);
+    metrics_add_one (page, "sliceup_cache_hits", board->compiling.hits);
+    metrics_add_one (page, "sliceup_cache_misses", board->compiling.misses);
+    metrics_add_one (page, "sliceup_cache_generation", used ? generation->token : 0);
+    metrics_add_one (page, "sliceup_cache_entries", used ? generation->entries : 0);
+    metrics_add_one (page, "sliceup_cache_bytes", used ? generation->bytes : 0);
+    metrics_add_one (page, "sliceup_cache_adopted", used && generation->adopted);
+    metrics_add_one (page, "sliceup_cache_lease", board->lease_token);
+    metrics_add_one (page, "sliceup_cache_leases_lost", board->leases_lost_n);
+    metrics_add_one (page, "sliceup_cache_violations", board->violations_n);
 }
 
 static void add_beside (struct page *page)
 {
     static const char *const queues[QUEUES_N] = { "journal", "effects", "disk", "logs" };
     if (page->beside->drift_known)
-        metrics_add_one (page, DRIFT, page->beside->drift);
+        metrics_add_one (page, "sliceup_drift_findings", page->beside->drift);
     if (!page->beside->queues_known)
         return;
-    metrics_begin (page, QUEUE);
+    exposition_begin_family (&page->to, "sliceup_queue_length");
     for (uint32_t i = 0; i < QUEUES_N; i++)
         add_by (page, "queue", queues[i], page->beside->queues[i]);
 }
@@ -432,7 +428,7 @@ void metrics_print (const struct scene *scene, const struct host_sums *sums, con
         metrics_add_cache (&page);
         add_beside (&page);
     }
-    add_one_ms (&page, WRITTEN, beside->wall_ms);
+    add_one_ms (&page, "sliceup_metrics_timestamp_seconds", beside->wall_ms);
     exposition_end (&page.to);
 }
 

@@ -6,7 +6,6 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_METRICS_H
 #define SLICEUP_COORDINATOR_PICTURE_METRICS_H
 
-#include "coordinator/picture/exposition.h"
 #include "coordinator/picture/scene.h"
 
 /* ---- host sums ---- */
@@ -35,6 +34,7 @@ struct host_sums {
 
 enum { METRICS_SERIES_MAX = 400, METRICS_HOSTS_NAMED = 64, METRICS_MAX_BYTES = 4 << 20 };
 
+enum metrics_form { METRICS_OPENMETRICS = 0, METRICS_TEXTFILE };
 enum metrics_queue { QUEUE_JOURNAL = 0, QUEUE_EFFECTS, QUEUE_DISK, QUEUE_LOGS, QUEUES_N };
 
 /* Values that no scene has: the caller gives or omits them. */
@@ -54,5 +54,48 @@ void metrics_print (const struct scene *scene, const struct host_sums *sums, con
                     struct buf *out);
 /* The same from a feed; for a run that has not begun, only the time. */
 void metrics_print_run (const struct feed *feed, const struct metrics_beside *beside, struct buf *out);
+
+/* ---- series as text (exposition.c) ---- */
+
+/* OpenMetrics 1.0 for /metrics, and the Prometheus text format 0.0.4, which promtool and the textfile collector of
+ * node_exporter read. OpenMetrics names a counter's family without "_total" and an info's without "_info", states units,
+ * and ends with a mark. The samples are the same. */
+enum family_type { FAMILY_GAUGE = 0, FAMILY_COUNTER, FAMILY_INFO, FAMILY_HISTOGRAM };
+
+struct family {
+    const char *name; /* without _total, _info; ends in the unit */
+    enum family_type type;
+    const char *unit;   /* "seconds", "bytes"; "": a count */
+    const char *labels; /* names separated by blanks, without `slice` and a histogram's `le` */
+    const char *help;   /* one sentence without a full stop; for the document, too */
+};
+
+struct label {
+    const char *name; /* NULL ends a list of labels */
+    struct text value;
+};
+
+struct exposition {
+    struct buf *out;
+    enum metrics_form form;
+    struct text slice;           /* the first label of every sample */
+    const struct family *family; /* of the samples being added */
+    size_t family_at;            /* the newline before its first sample */
+};
+
+/* Values of labels are made safe and cut to this. */
+enum { LABEL_COLUMNS = 256 };
+
+void exposition_begin_family (struct exposition *exposition, const char *name);
+/* Adds a sample. False: left out, because one with the same labels is there. `labels`: NULL is none. */
+bool exposition_add (struct exposition *exposition, const struct label *labels, uint64_t value);
+void exposition_add_ms (struct exposition *exposition, const struct label *labels, uint64_t ms);
+/* Adds samples of a histogram. The bound is in whole tenths of a second; UINT64_MAX: none. */
+void exposition_add_bucket (struct exposition *exposition, const struct label *labels, uint64_t bound_ms,
+                            uint64_t value);
+void exposition_add_sum (struct exposition *exposition, const struct label *labels, uint64_t ms, uint64_t count);
+void exposition_end (struct exposition *exposition);
+/* All families, in the order of printing; NULL: past the last. */
+const struct family *metrics_family (uint32_t i);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/picture/exposition.h"
+#include "coordinator/picture/metrics.h"
 
 enum { OPENMETRICS_LINES = 10000 };
 
@@ -60,8 +60,8 @@ static inline const struct family *openmetrics_family_of (const char *line)
     static const char *const suffixes[][3] = {
         { "{" }, { "_total{" }, { "_info{" }, { "_bucket{", "_sum{", "_count{" }
     };
-    for (enum family_id id = 0; id < FAMILIES_N; id++) {
-        const struct family *family = metrics_family (id);
+    for (uint32_t f = 0; metrics_family (f); f++) {
+        const struct family *family = metrics_family (f);
         size_t len = strlen (family->name);
         for (int i = 0; i < 3 && strncmp (line, family->name, len) == 0; i++) {
             const char *suffix = suffixes[family->type][i];
