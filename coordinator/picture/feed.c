@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coordinator/picture/scene_private.h"
-#include "coordinator/view/burst.h"
+#include "coordinator/view/plain.h"
 
 /* ---- gates ---- */
 

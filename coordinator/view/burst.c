@@ -1,10 +1,9 @@
-#include "coordinator/view/burst.h"
+#include "coordinator/view/plain.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "coordinator/verdict/going_on.h"
-#include "coordinator/view/plain.h"
 
 enum { WORDS_BYTES = 1 << 20, SHARED_MAX = 16, WHY_BYTES = 1024, WARNINGS_TOLD = 16 };
 

@@ -8,9 +8,6 @@
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_text.h"
 
-static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
-const struct enum_names explain_mark_names = { mark_words, sizeof mark_words / sizeof mark_words[0] };
-
 enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4, KERNELS_BYTES = 1 << 16 };
 
 /* ---- what is said of whom ---- */
@@ -545,25 +542,4 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
         drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
-}
-
-/* ---- words that text and Markdown share ---- */
-
-const char *explain_cause_outcome (const struct explain_cause *cause)
-{
-    return cause->outcome ? enum_name_of (&outcome_names, cause->outcome) : "failed, not judged yet";
-}
-
-const char *explain_no_cause (const struct explanation *explanation)
-{
-    return explanation->preliminary ? "none: no host failed this rung by itself so far"
-                                    : "none: no host failed this rung by itself";
-}
-
-void explain_list_others (const struct explanation *explanation, struct explain_others out[EXPLAIN_OTHERS])
-{
-    out[0] = (struct explain_others){ explanation->cascades, "aborted because others failed (cascade)" };
-    out[1] = (struct explain_others){ explanation->running, "had not ended this rung" };
-    out[2] = (struct explain_others){ explanation->ended, "ended without an error of their own; not judged yet" };
-    out[3] = (struct explain_others){ explanation->passed, "passed this rung" };
 }

@@ -17,7 +17,6 @@ enum explain_mark {
     EXPLAIN_UNKNOWN,
     EXPLAIN_SUSPECT
 }; /* the worst of the answers is the step's */
-extern const struct enum_names explain_mark_names;
 
 struct explain_host_names {
     struct text *items;
@@ -71,17 +70,6 @@ struct explanation {
  * outlive `out`. NULL: nothing is known but the receipt. `drift`: how its hosts are compared; NULL: they are not. */
 void explain_make (const struct slice_receipt *receipt, const struct board *now, const struct drift_query *drift,
                    struct arena *arena, struct explanation *out);
-
-/* The other hosts of the rung, and what is said of them; some may be none. */
-enum { EXPLAIN_OTHERS = 4 };
-struct explain_others {
-    struct explain_host_names hosts;
-    const char *words; /* "passed this rung" */
-};
-void explain_list_others (const struct explanation *explanation, struct explain_others out[EXPLAIN_OTHERS]);
-const char *explain_cause_outcome (const struct explain_cause *cause); /* "failed, not judged yet" */
-/* Where there are no causes. */
-const char *explain_no_cause (const struct explanation *explanation);
 
 /* ---- explain_print.c ---- */
 

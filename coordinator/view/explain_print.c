@@ -56,7 +56,8 @@ static void explain_put_printed (struct doc *doc, const struct explain_cause *ca
 static void explain_put_cause (struct doc *doc, const struct explain_cause *cause)
 {
     doc_hosts (doc, cause->hosts.items, cause->hosts.n);
-    buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", explain_cause_outcome (cause));
+    buf_printf (&doc->line, doc->markdown ? " %s" : "  %s",
+                cause->outcome ? enum_name_of (&outcome_names, cause->outcome) : "failed, not judged yet");
     failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.else_owner,
                          cause->cause.signature);
     buf_puts (&doc->line, cause->outcome ? "" : " so far");
@@ -70,7 +71,6 @@ static void explain_put_cause (struct doc *doc, const struct explain_cause *caus
 
 void explain_print_causes (struct doc *doc, const struct explanation *explanation)
 {
-    struct explain_others others[EXPLAIN_OTHERS];
     if (!explanation->rung.len)
         return;
     if (!doc->markdown)
@@ -81,10 +81,13 @@ void explain_print_causes (struct doc *doc, const struct explanation *explanatio
     for (uint32_t i = 0; i < explanation->causes_n; i++)
         explain_put_cause (doc, &explanation->causes[i]);
     if (!explanation->causes_n)
-        doc_say (doc, "  ", "", text_of (explain_no_cause (explanation)));
-    explain_list_others (explanation, others);
-    for (int i = 0; i < EXPLAIN_OTHERS; i++)
-        explain_put_hosts (doc, &others[i].hosts, others[i].words);
+        doc_say (doc, "  ", "",
+                 explanation->preliminary ? TEXT_LIT ("none: no host failed this rung by itself so far")
+                                          : TEXT_LIT ("none: no host failed this rung by itself"));
+    explain_put_hosts (doc, &explanation->cascades, "aborted because others failed (cascade)");
+    explain_put_hosts (doc, &explanation->running, "had not ended this rung");
+    explain_put_hosts (doc, &explanation->ended, "ended without an error of their own; not judged yet");
+    explain_put_hosts (doc, &explanation->passed, "passed this rung");
 }
 
 /* ---- the questions ---- */
@@ -228,6 +231,8 @@ static json_t *json_causes (const struct explanation *explanation)
     return list;
 }
 
+static const char *const mark_words[] = { "none", "clear", "unknown", "suspect" };
+
 static json_t *json_steps (const struct explanation *explanation)
 {
     json_t *list = json_array ();
@@ -236,13 +241,11 @@ static json_t *json_steps (const struct explanation *explanation)
         json_t *answers = json_array ();
         for (uint32_t k = 0; k < step->answers_n; k++)
             json_array_append_new (answers,
-                                   json_pack ("{s:s, s:o, s:o}", "mark",
-                                              enum_name_of (&explain_mark_names, step->answers[k].mark), "text",
+                                   json_pack ("{s:s, s:o, s:o}", "mark", mark_words[step->answers[k].mark], "text",
                                               text_json (step->answers[k].text), "hosts",
                                               texts_json (step->answers[k].hosts.items, step->answers[k].hosts.n)));
-        json_array_append_new (list,
-                               json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question, "mark",
-                                          enum_name_of (&explain_mark_names, step->mark), "answers", answers));
+        json_array_append_new (list, json_pack ("{s:s, s:s, s:s, s:o}", "id", step->id, "question", step->question,
+                                                "mark", mark_words[step->mark], "answers", answers));
     }
     return list;
 }

@@ -5,7 +5,7 @@
  *   [  12.3 s] tiny restored: 4 passed in 3.2 s
  *   [  44.0 s] local2 lost: silent for 30 s
  *
- * Joining is one line, when the last has. What several hosts share is for burst.h: silence, loss, findings, failures. Pure. */
+ * Joining is one line, when the last has. What several hosts share is for burst.c. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_PLAIN_H
 #define SLICEUP_COORDINATOR_VIEW_PLAIN_H
 
@@ -33,6 +33,29 @@ void plain_counts (const struct board_pass *pass, struct buf *out);
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out);
 /* "h[3,5]", or of a set that is long "672 hosts (h3 ...)"; escaped. `columns` 0: any length. */
 void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out);
+
+/* ---- burst.c ---- */
+
+/* What several hosts do or suffer within half a second, as one line: silence, loss, coming back, what they find in the
+ * cache, contradicting results, failures of a pass that still runs. The line waits for the others for half a second.
+ *
+ *   40 hosts (h[3,17,20-57]) silent for 5 s
+ *   tiny: h[1-4,6] (5 hosts) failed: RuntimeError: no chip; exited with status 1 in phase run; whose: the device (likely) so far
+ *
+ * A failure is told again when more hosts share it, with all of them; at most BURST_LINES groups each time, the others
+ * in the next. When the pass ends its verdicts are told by plain_fact, and here which of what was told they correct.
+ * Knows no clock. One thread. */
+enum { BURST_WAIT_MS = 500, BURST_LINES = 3 };
+
+struct burst;
+struct burst *burst_create (void);
+void burst_destroy (struct burst *burst);
+/* Takes a fact after `board` has. What nobody shares is told at once, behind what waits. `now_ms`: any clock. */
+void burst_fact (struct burst *burst, const struct board *board, const struct fact *fact, uint64_t now_ms,
+                 const struct style *style, struct buf *out);
+/* Tells what has waited long enough; all of it at UINT64_MAX. */
+void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms, const struct style *style,
+                 struct buf *out);
 
 /* ---- event_json.c ---- */
 

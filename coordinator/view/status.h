@@ -1,30 +1,7 @@
 /* status.h - one look at a run: as JSON for scripts, as text for people. A fold like every view; see board.h.
  *
- * JSON, schema "sliceup.status/2" (absent: never; unknown: null; times in ms on the run's clock unless named _wall_ms):
- *   schema, run, slice, ladder, version
- *   state       "running", "interrupted" (no coordinator holds it), or "ended"
- *   outcome, exit_status, sentence   null before the end
- *   opened_wall_ms, now_ms, epoch, pid (of the coordinator; null: none)
- *   hosts       {"count", "joined", "list": [{"host", "rank", "life": expected|keyed|joined|lost, "why", "outcome" in
- *               the last pass it ended, "rungs_passed", "state" of the running attempt, "phase", "phase_ms", "gate",
- *               "silent_ms"}]}
- *   rungs       [{"rung", "outcome", "duration_ms", "absent": [as in "failures"] of those that are absent from here on,
- *               "passes": [{"pass", "attempt", "state": skipped|running|ended,
- *               "outcome", "began_ms", "duration_ms", "hosts", "ended", "counts": {outcome: n}, "failures":
- *               [{"outcome", "owner", "else_owner", "certainty", "preliminary": the pass still runs, "signature", "line": the error
- *               line, "cause", "next", "phase", "hosts": folded, "count"}], "failures_left_out", "corrections":
- *               [{"from", "from_owner", "to", "to_owner", "hosts", "count"}] what was preliminary and is not so}]}]
- *   waiting     [line, ...], as in the terminal of watch
- *   quiet       [{"hosts", "count", "line": the last that they printed (null: nothing yet), "quiet_ms"}]; of hosts that
- *               the running pass waits for, the longest quiet first; of many hosts only those quiet for 5 s
- *   slow        [{"hosts", "count", "phase", "longest_ms", "median_ms" of the "others"}]; in a phase for clearly longer
- *   estimate    {"left_ms", "usual_ms": of the pass, in "runs" earlier runs}; null: there were none
- *   cache       {"generation", "adopted", "entries", "bytes", "writer"}, or null
- *   metrics     [{"rung", "pass", "attempt", "metric", "axes", "value", "proof", "missing", "why", "culprits",
- *               "contradicted"}]
- *   conflicts   how many contradicting results were seen
- * Members may be added; none changes its meaning within version 2. Texts are what hosts said: the JSON is pure
- * printable ASCII; the text form is escaped for terminals. Pure. */
+ * The JSON, schema "sliceup.status/2" (docs/spec/status.schema.json), is pure printable ASCII, whatever hosts said; the
+ * text form is escaped for terminals. Members may be added; none changes its meaning within version 2. Pure. */
 #ifndef SLICEUP_COORDINATOR_VIEW_STATUS_H
 #define SLICEUP_COORDINATOR_VIEW_STATUS_H
 

@@ -4,7 +4,6 @@
 
 #include "common/base/utf8.h"
 #include "coordinator/story/board.h"
-#include "coordinator/view/burst.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "rng_unit.h"
