@@ -71,13 +71,9 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
 static int token_check (const struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                         struct err *err)
 {
-    sqlite3_stmt *granted = database_ask (
-        catalogue->db, err, "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4", "itti",
-        generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
-    if (!granted)
-        return -1;
-    int row = database_step (catalogue->db, granted, "look up a token", err);
-    sqlite3_finalize (granted); /* its error is already in `err` */
+    int row = database_numbers (catalogue->db, "look up a token", NULL, 0, err,
+                                "SELECT 1 FROM token WHERE token = ?1 AND bundle = ?2 AND run = ?3 AND state <> ?4",
+                                "itti", generation->token, generation->bundle, run, (uint64_t) GENERATION_REMOVING);
     if (row == SQLITE_DONE)
         return err_set (err, ERR_REFUSED,
                         "generation %" PRIu64 " cannot be published in %s: this run was not granted this token for "
@@ -165,22 +161,17 @@ int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct te
 /* ---- who uses what ---- */
 
 /* SQLITE_DONE when there is no such token. */
-static int state_of (const struct catalogue *catalogue, uint64_t token, uint32_t *state, struct err *err)
+static int state_of (const struct catalogue *catalogue, uint64_t token, uint64_t *state, struct err *err)
 {
-    sqlite3_stmt *row = database_ask (catalogue->db, err, "SELECT state FROM token WHERE token = ?1", "i", token);
-    if (!row)
-        return -1;
-    int rc = database_step (catalogue->db, row, "look up a token", err);
-    *state = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
-    sqlite3_finalize (row); /* its error is already in `err` */
-    return rc;
+    return database_numbers (catalogue->db, "look up a token", state, 1, err,
+                             "SELECT state FROM token WHERE token = ?1", "i", token);
 }
 
 static int use (const struct catalogue *catalogue, const struct fact_generation *generation, const text_list *covers,
                 const struct generation_user *user, struct err *err)
 {
     uint64_t token = generation->token;
-    uint32_t state;
+    uint64_t state;
     if (state_of (catalogue, token, &state, err) < 0)
         return -1;
     if (state == GENERATION_NONE || state == GENERATION_DROPPED || state == GENERATION_REMOVING)
@@ -245,7 +236,7 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
 static int retire (const struct catalogue *catalogue, uint64_t token, const struct text *over, uint32_t n,
                    struct err *err)
 {
-    uint32_t state;
+    uint64_t state;
     int rc = state_of (catalogue, token, &state, err);
     if (rc == SQLITE_DONE)
         return err_set (err, ERR_STATE, "%s has no generation %" PRIu64, catalogue->root, token);

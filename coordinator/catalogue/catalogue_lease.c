@@ -28,22 +28,12 @@ static bool lies_there (const struct catalogue *catalogue, struct text bundle, u
     return false;
 }
 
-static int last_token (const struct catalogue *catalogue, uint64_t *token, struct err *err)
-{
-    sqlite3_stmt *last = database_ask (catalogue->db, err, "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "");
-    if (!last)
-        return -1;
-    int row = database_step (catalogue->db, last, "read the number of the newest generation", err);
-    *token = row == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (last, 0) : 0;
-    sqlite3_finalize (last); /* its error is already in `err` */
-    return row < 0 ? -1 : 0;
-}
-
 static int next_token (const struct catalogue *catalogue, struct text bundle, uint64_t above, uint64_t *token,
                        struct err *err)
 {
     uint64_t last;
-    if (last_token (catalogue, &last, err) != 0)
+    if (database_numbers (catalogue->db, "read the number of the newest generation", &last, 1, err,
+                          "SELECT seq FROM sqlite_sequence WHERE name = 'token'", "") < 0)
         return -1;
     if (last < above)
         last = above;
@@ -147,19 +137,13 @@ int catalogue_acquire_lease (struct catalogue *catalogue, struct text bundle, st
 /* Our row is gone: was it published or given up, or did another run take the lease? */
 static int lost (const struct catalogue *catalogue, uint64_t token, bool *taken, struct err *err)
 {
-    sqlite3_stmt *row = database_ask (
-        catalogue->db, err,
+    uint64_t found[3]; /* state, published, others */
+    int rc = database_numbers (
+        catalogue->db, "look up a token", found, 3, err,
         "SELECT t.state, EXISTS (SELECT 1 FROM generation g WHERE g.token = t.token),"
         " EXISTS (SELECT 1 FROM lease l WHERE l.bundle = t.bundle) FROM token t WHERE t.token = ?1",
         "i", token);
-    if (!row)
-        return -1;
-    int rc = database_step (catalogue->db, row, "look up a token", err);
-    bool granted = rc == SQLITE_ROW && sqlite3_column_int (row, 0) == GENERATION_GRANTED;
-    bool published = rc == SQLITE_ROW && sqlite3_column_int (row, 1),
-         others = rc == SQLITE_ROW && sqlite3_column_int (row, 2);
-    sqlite3_finalize (row); /* its error is already in `err` */
-    *taken = !published && (!granted || others);
+    *taken = !found[1] && (found[0] != GENERATION_GRANTED || found[2]);
     return rc < 0 ? -1 : 0;
 }
 

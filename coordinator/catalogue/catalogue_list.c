@@ -18,25 +18,14 @@ static bool plain (struct text text, uint32_t max)
     return text.len <= max && text_is_utf8 (text) && !(text.len && memchr (text.ptr, 0, text.len));
 }
 
-static int catalogue_list_count (const struct catalogue *catalogue, const char *sql, const char *kinds,
-                                 struct text bundle, uint64_t token, uint32_t max, uint32_t *n, struct err *err)
+static int check_count (const struct catalogue *catalogue, uint64_t found, uint32_t max, struct err *err)
 {
-    sqlite3_stmt *rows = kinds[0] == 't' ? database_ask (catalogue->db, err, sql, kinds, bundle)
-                                         : database_ask (catalogue->db, err, sql, kinds, token);
-    if (!rows)
-        return -1;
-    int rc = database_step (catalogue->db, rows, "count the rows of the catalogue", err);
-    sqlite3_int64 found = rc == SQLITE_ROW ? sqlite3_column_int64 (rows, 0) : 0;
-    sqlite3_finalize (rows); /* its error is already in `err` */
-    if (rc != SQLITE_ROW)
-        return -1;
-    if (found > max)
-        return err_set (err, ERR_LIMIT,
-                        "%s/catalogue.db has %lld generations, or runs that use one generation, more than the limit of "
-                        "%u: use another cache root",
-                        catalogue->root, (long long) found, max);
-    *n = (uint32_t) found;
-    return 0;
+    if (found <= max)
+        return 0;
+    return err_set (err, ERR_LIMIT,
+                    "%s/catalogue.db has %" PRIu64 " generations, or runs that use one generation, more than the limit "
+                    "of %u: use another cache root",
+                    catalogue->root, found, max);
 }
 
 static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint64_t token, struct arena *arena,
@@ -53,10 +42,11 @@ static int read_user (const struct catalogue *catalogue, sqlite3_stmt *row, uint
 static int read_users (const struct catalogue *catalogue, struct arena *arena, struct catalogue_entry *entry,
                        struct err *err)
 {
-    uint32_t n;
+    uint64_t n;
     int rc = 0;
-    if (catalogue_list_count (catalogue, "SELECT count (*) FROM user WHERE token = ?1", "i", TEXT_LIT (""),
-                              entry->token, USERS_MAX, &n, err))
+    if (database_numbers (catalogue->db, "count the rows of the catalogue", &n, 1, err,
+                          "SELECT count (*) FROM user WHERE token = ?1", "i", entry->token) < 0 ||
+        check_count (catalogue, n, USERS_MAX, err) < 0)
         return -1;
     if (n == 0)
         return 0;
@@ -104,10 +94,11 @@ static const char everything[] =
 static int catalogue_list_list (const struct catalogue *catalogue, struct text bundle, struct arena *arena,
                                 struct catalogue_list *out, struct err *err)
 {
-    uint32_t n;
+    uint64_t n;
     int rc = 0;
-    if (catalogue_list_count (catalogue, "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle, 0,
-                              TOKENS_MAX, &n, err))
+    if (database_numbers (catalogue->db, "count the rows of the catalogue", &n, 1, err,
+                          "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle) < 0 ||
+        check_count (catalogue, n, TOKENS_MAX, err) < 0)
         return -1;
     sqlite3_stmt *rows = database_ask (catalogue->db, err, everything, "t", bundle);
     if (!rows)
@@ -138,22 +129,16 @@ int catalogue_list (struct catalogue *catalogue, struct text bundle, struct aren
 int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enum generation_state *state,
                                 struct err *err)
 {
-    sqlite3_stmt *row = database_ask (catalogue->db, err,
-                                      "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
-                                      "g.token = t.token WHERE t.token = ?1",
-                                      "i", token);
-    if (!row)
+    uint64_t found[2]; /* state, whether it was published */
+    if (database_numbers (catalogue->db, "look up a token", found, 2, err,
+                          "SELECT t.state, g.token IS NOT NULL FROM token t LEFT JOIN generation g ON "
+                          "g.token = t.token WHERE t.token = ?1",
+                          "i", token) < 0)
         return -1;
-    int rc = database_step (catalogue->db, row, "look up a token", err);
-    uint32_t kept = rc == SQLITE_ROW ? (uint32_t) sqlite3_column_int (row, 0) : GENERATION_NONE;
-    bool recorded = rc == SQLITE_ROW && sqlite3_column_int (row, 1);
-    sqlite3_finalize (row); /* its error is already in `err` */
-    if (rc < 0)
-        return -1;
-    if (kept > GENERATION_REMOVING)
+    if (found[0] > GENERATION_REMOVING)
         return bad (catalogue, token, "this sliceup does not know its state", err);
-    *state = recorded && (kept == GENERATION_GRANTED || kept == GENERATION_ABANDONED) ? GENERATION_PUBLISHED
-                                                                                      : (enum generation_state) kept;
+    bool kept = found[0] == GENERATION_GRANTED || found[0] == GENERATION_ABANDONED;
+    *state = kept && found[1] ? GENERATION_PUBLISHED : (enum generation_state) found[0];
     return 0;
 }
 

@@ -215,15 +215,26 @@ struct text database_text (sqlite3_stmt *row, int column, struct arena *arena)
     return text_copy (arena, (struct text){ bytes, (uint32_t) sqlite3_column_bytes (row, column) });
 }
 
+int database_numbers (sqlite3 *db, const char *doing, uint64_t *numbers, int n, struct err *err, const char *sql,
+                      const char *kinds, ...)
+{
+    va_list values;
+    va_start (values, kinds);
+    sqlite3_stmt *statement = database_ask_list (db, err, sql, kinds, values);
+    va_end (values);
+    int rc = statement ? database_step (db, statement, doing, err) : -1;
+    for (int i = 0; i < n; i++)
+        numbers[i] = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (statement, i) : 0;
+    sqlite3_finalize (statement); /* its error is already in `err` */
+    return rc;
+}
+
 int database_format (sqlite3 *db, int *format, struct err *err)
 {
-    sqlite3_stmt *pragma = database_prepare (db, "PRAGMA user_version", err);
-    if (!pragma)
-        return -1;
-    int rc = database_step (db, pragma, "read the format", err);
-    *format = rc == SQLITE_ROW ? sqlite3_column_int (pragma, 0) : 0;
-    sqlite3_finalize (pragma); /* its error is already in `err` */
-    return rc == SQLITE_ROW ? 0 : -1;
+    uint64_t version;
+    int rc = database_numbers (db, "read the format", &version, 1, err, "PRAGMA user_version", "");
+    *format = (int) version;
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- workqueue ---- */

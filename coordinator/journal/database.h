@@ -33,7 +33,10 @@ int database_step (sqlite3 *db, sqlite3_stmt *statement, const char *doing, stru
 int database_change (sqlite3 *db, const char *doing, int *changed, struct err *err, const char *sql, const char *kinds,
                      ...);
 struct text database_text (sqlite3_stmt *row, int column, struct arena *arena); /* copied; its bytes are not checked */
-int database_format (sqlite3 *db, int *format, struct err *err);                /* 0: the tables were not made yet */
+/* The first `n` columns of the first row, as numbers; 0 where there is none. SQLITE_ROW, SQLITE_DONE, or -1. */
+int database_numbers (sqlite3 *db, const char *doing, uint64_t *numbers, int n, struct err *err, const char *sql,
+                      const char *kinds, ...);
+int database_format (sqlite3 *db, int *format, struct err *err); /* 0: the tables were not made yet */
 /* Explains SQLite's last error; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
 bool database_may_write_beside (const char *path); /* may we write to its folder? True if unknown */
