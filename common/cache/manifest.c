@@ -1,4 +1,4 @@
-#include "common/cache/manifest.h"
+#include "common/cache/generation.h"
 
 #include <errno.h>
 #include <inttypes.h>

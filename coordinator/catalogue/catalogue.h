@@ -9,6 +9,7 @@
 #define SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_H
 
 #include "common/base/err.h"
+#include "common/io/log.h"
 #include "common/model/fact.h"
 #include "common/model/lease.h"
 
@@ -96,5 +97,60 @@ int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enu
                                 struct err *err);
 /* Clears the row of a collected token; its number stays used. */
 int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struct err *err);
+
+/* ---- collect.c ---- */
+
+/* Removes generations that are no longer needed, in an order that is safe against a crash.
+ *
+ * The catalogue first stops giving the generation to runs, then the folder is renamed to .removing-gen-<token>, then
+ * the catalogue deletes its record, then the files are removed. The next collection finishes an interrupted one. */
+
+struct collect_result {
+    uint64_t bytes;
+    uint32_t entries;
+};
+
+/* `over`: runs whose use does not count any more. ERR_STATE: it must stay, with the reason. */
+int collect_generation (struct catalogue *catalogue, const char *root, struct text bundle, uint64_t token,
+                        const struct text *over, uint32_t over_n, struct collect_result *freed, struct err *err);
+/* Measures a generation's folder, sealed or not. */
+int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,
+                         struct err *err);
+/* Removes folders that an interrupted collection left in this bundle. */
+int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, struct err *err);
+/* Is this user's run over, so that it reads nothing any more? False if that cannot be seen from here: `why` then gives
+ * the reason, in words that follow "run <id>". */
+enum { STANDS_BYTES = 256 };
+bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES]);
+
+/* ---- transfer_export.c, transfer_import.c ---- */
+
+/* Exports sealed generations from a cache root, and imports them into one. docs/guide/cache.md.
+ *
+ *     <folder>/generation.json     what it is (a fact_generation and more); its text is the caller's
+ *     <folder>/sealed/             MANIFEST and the entries it lists
+ *
+ * Every byte is compared with the manifest as it is copied. Content of a carried folder never decides a path: its two
+ * names are constant, entries are opened only below it, and an import gets a new token here. Slow: reads and writes
+ * whole generations. A failed call leaves only what it names. */
+
+#define TRANSFER_SEALED "sealed"
+#define TRANSFER_JSON "generation.json"
+enum { TRANSFER_JSON_MAX_BYTES = 8 << 20 };
+
+/* Exports to folder `to`, which must not exist and appears whole. ERR_DAMAGE: the generation is not what was sealed. */
+int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json,
+                     struct err *err);
+
+struct import_request {
+    const char *root;                    /* the cache root it goes to */
+    const char *from;                    /* the carried folder */
+    const struct fact_generation *claim; /* from its generation.json; checked against MANIFEST as far as possible */
+    const struct log *log;               /* gets a line if it waits for another run */
+};
+/* `*token`: its token here; `*before`: a generation with this digest was already published here, nothing was done.
+ * ERR_DAMAGE: the folder is not what it claims. ERR_STATE: another live run writes this bundle's cache. */
+int transfer_import (struct catalogue *catalogue, const struct import_request *request, uint64_t *token, bool *before,
+                     struct err *err);
 
 #endif

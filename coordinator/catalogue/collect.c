@@ -1,4 +1,4 @@
-#include "coordinator/catalogue/collect.h"
+#include "coordinator/catalogue/catalogue.h"
 
 #include "common/base/path.h"
 #include "common/cache/audit.h"

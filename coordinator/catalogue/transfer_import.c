@@ -1,5 +1,5 @@
 /* transfer_import.c - checks a carried folder, gets a token, copies and seals it under that, and publishes it. */
-#include "coordinator/catalogue/transfer.h"
+#include "coordinator/catalogue/catalogue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "coordinator/catalogue/catalogue_private.h"
-#include "coordinator/catalogue/collect.h"
 
 /* ---- waiting for the lease: an import is no run ---- */
 

@@ -1,7 +1,7 @@
 #include "coordinator/cli/cache.h"
 
 #include "coordinator/catalogue/cache_audit.h"
-#include "coordinator/catalogue/collect.h"
+#include "coordinator/catalogue/catalogue.h"
 #include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <string.h>

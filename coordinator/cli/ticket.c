@@ -1,9 +1,9 @@
 
-#include "coordinator/monitor/ticket.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
+#include "coordinator/monitor/key_file.h"
 
 enum { TICKET_OUT = CLI_OWN, TICKET_RENEW };
 

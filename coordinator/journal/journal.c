@@ -5,8 +5,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_private.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

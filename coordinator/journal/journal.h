@@ -11,7 +11,7 @@
  *
  * Table fact (idx INTEGER PRIMARY KEY, kind, at_ms, wall_ms, bytes BLOB, chain BLOB): `bytes` is the wire encoding of
  * the fact, chain = sha256 (previous chain || bytes); fact 1 is chained to sha256 ("sliceup journal 1 " || run id).
- * Table meta holds the format version (journal_read.h), run id, the last index and that there is a mark. kind, at_ms
+ * Table meta holds the format version (journal_private.h), run id, the last index and that there is a mark. kind, at_ms
  * and wall_ms repeat what is in `bytes`, for people with an SQL shell; nothing of ours reads them. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H

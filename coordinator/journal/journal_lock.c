@@ -1,4 +1,4 @@
-#include "coordinator/journal/journal_lock.h"
+#include "coordinator/journal/journal_private.h"
 
 #include <dirent.h>
 #include <errno.h>

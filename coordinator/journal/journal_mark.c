@@ -1,4 +1,4 @@
-#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "coordinator/journal/journal_lock.h"
 
 /* A read may see a half-written slot of a live coordinator, so it is repeated. */
 enum { LOOKS = 5, LOOK_AGAIN_MS = 2 };

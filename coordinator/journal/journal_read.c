@@ -1,9 +1,7 @@
-#include "coordinator/journal/journal_read.h"
+#include "coordinator/journal/journal_private.h"
 
 #include "common/io/atomic_file.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_mark.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

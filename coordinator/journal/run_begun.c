@@ -13,8 +13,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_lock.h"
-#include "coordinator/journal/journal_read.h"
+#include "coordinator/journal/journal_private.h"
 #include "coordinator/journal/run_facts.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */

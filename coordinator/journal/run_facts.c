@@ -5,7 +5,7 @@
 
 #include "common/io/log.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_read.h"
+#include "coordinator/journal/journal_private.h"
 
 struct reading {
     const char *run_id;

@@ -1,4 +1,4 @@
-#include "coordinator/monitor/ticket.h"
+#include "coordinator/monitor/key_file.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -9,7 +9,6 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/monitor/key_file.h"
 
 enum { PATH_BYTES = 2048 };
 

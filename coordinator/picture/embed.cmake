@@ -1,4 +1,4 @@
-# cmake -DFILES=a:b -DOUT=c -P embed.cmake: the bytes of these files as a table of C, embedded_files of page_file.h.
+# cmake -DFILES=a:b -DOUT=c -P embed.cmake: the bytes of these files as a table of C, embedded_files of scene_json.h.
 string (REPLACE ":" ";" FILES "${FILES}")
 set (arrays "")
 set (rows "")
@@ -10,5 +10,5 @@ foreach (file ${FILES})
   string (APPEND arrays "static const uint8_t ${array}[] = { ${bytes} };\n")
   string (APPEND rows "    { \"${name}\", ${array}, sizeof ${array} },\n")
 endforeach ()
-file (WRITE ${OUT} "#include \"coordinator/picture/page_file.h\"\n\n${arrays}\n"
+file (WRITE ${OUT} "#include \"coordinator/picture/scene_json.h\"\n\n${arrays}\n"
       "const struct embedded_file embedded_files[] = {\n${rows}    { NULL, NULL, 0 },\n};\n")

@@ -11,19 +11,14 @@ enum { TEXT_BYTES = 256, SENTENCE_BYTES = 1024, NOTE_BYTES = 512, WORD_BYTES = 5
 
 /* ---- pieces ---- */
 
-static void scene_json_set (json_t *object, const char *name, json_t *value)
-{
-    json_object_set_new (object, name, value);
-}
-
 static void set_number (json_t *object, const char *name, uint64_t number)
 {
-    scene_json_set (object, name, json_integer ((json_int_t) number));
+    json_object_set_new (object, name, json_integer ((json_int_t) number));
 }
 
 static void set_known (json_t *object, const char *name, bool known, uint64_t number)
 {
-    scene_json_set (object, name, known ? json_integer ((json_int_t) number) : json_null ());
+    json_object_set_new (object, name, known ? json_integer ((json_int_t) number) : json_null ());
 }
 
 static json_t *cut_json (struct text text)
@@ -51,7 +46,7 @@ static json_t *take_columns (json_t *rows)
     json_array_foreach (rows, i, row)
         json_object_foreach (row, name, value) {
             if (i == 0)
-                scene_json_set (columns, name, json_array ());
+                json_object_set_new (columns, name, json_array ());
             json_array_append (json_object_get (columns, name), value);
         }
     json_decref (rows);
@@ -164,7 +159,7 @@ static void set_cache (json_t *out, const struct board_generation *generation)
     set_known (out, "generation", known, generation->token);
     set_known (out, "entries", known, generation->entries);
     set_known (out, "bytes", known, generation->bytes);
-    scene_json_set (out, "adopted", known ? json_boolean (generation->adopted) : json_null ());
+    json_object_set_new (out, "adopted", known ? json_boolean (generation->adopted) : json_null ());
 }
 
 static json_t *summary_json (const struct scene *scene, bool interrupted)
@@ -173,14 +168,14 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     const struct board *board = scene->board;
     const struct usual_time *usual = scene->usual;
     bool opened = board->opened;
-    scene_json_set (out, "slice", word_json (scene, board->plan.slice));
-    scene_json_set (out, "ladder", word_json (scene, board->plan.ladder));
-    scene_json_set (out, "version", word_json (scene, board->version));
-    scene_json_set (out, "mesh", cut_json (scene_mesh (scene)));
-    scene_json_set (out, "state", json_string (board->ended ? "ended" : interrupted ? "interrupted" : "running"));
-    scene_json_set (out, "outcome", enum_json (&outcome_names, board->outcome));
+    json_object_set_new (out, "slice", word_json (scene, board->plan.slice));
+    json_object_set_new (out, "ladder", word_json (scene, board->plan.ladder));
+    json_object_set_new (out, "version", word_json (scene, board->version));
+    json_object_set_new (out, "mesh", cut_json (scene_mesh (scene)));
+    json_object_set_new (out, "state", json_string (board->ended ? "ended" : interrupted ? "interrupted" : "running"));
+    json_object_set_new (out, "outcome", enum_json (&outcome_names, board->outcome));
     set_known (out, "exit_status", board->ended, board->exit_status);
-    scene_json_set (out, "sentence", line_json (scene, board->sentence, SENTENCE_BYTES));
+    json_object_set_new (out, "sentence", line_json (scene, board->sentence, SENTENCE_BYTES));
     set_known (out, "opened_wall_ms", board->opened_wall_ms != 0, board->opened_wall_ms);
     set_number (out, "away_ms", board->away_ms);
     set_known (out, "hosts", opened, scene->hosts_n);
@@ -192,8 +187,8 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "left_ms", usual != NULL, scene->left_ms);
     set_known (out, "usual_ms", usual != NULL, usual ? usual->ms : 0);
     set_known (out, "usual_runs", usual != NULL, usual ? usual->runs : 0);
-    scene_json_set (out, "cancelling", json_boolean (board->cancel_level && !board->ended));
-    scene_json_set (out, "waiting", waiting_json (scene));
+    json_object_set_new (out, "cancelling", json_boolean (board->cancel_level && !board->ended));
+    json_object_set_new (out, "waiting", waiting_json (scene));
     set_cache (out, &board->generation);
     return out;
 }
@@ -207,18 +202,18 @@ static json_t *scene_json_rung_json (const struct scene *scene, uint32_t index)
     bool runs = scene_rung_runs (board, index);
     json_t *out = json_object ();
     set_number (out, "index", index);
-    scene_json_set (out, "id", word_json (scene, rung->id));
-    scene_json_set (out, "outcome", enum_json (&outcome_names, board_rung_outcome (board, index)));
-    scene_json_set (out, "pass", enum_json (&pass_names, last));
+    json_object_set_new (out, "id", word_json (scene, rung->id));
+    json_object_set_new (out, "outcome", enum_json (&outcome_names, board_rung_outcome (board, index)));
+    json_object_set_new (out, "pass", enum_json (&pass_names, last));
     set_known (out, "attempt", pass->attempt != 0, pass->attempt);
-    scene_json_set (out, "running", json_boolean (runs));
-    scene_json_set (out, "slice_wide", json_boolean (rung->scope == SCOPE_SLICE));
+    json_object_set_new (out, "running", json_boolean (runs));
+    json_object_set_new (out, "slice_wide", json_boolean (rung->scope == SCOPE_SLICE));
     set_known (out, "began_ms", runs, pass->began_ms);
     set_known (out, "spent_ms", last != PASS_NONE, board_rung_ms (board, index, scene->now_ms));
     set_known (out, "limit_ms", rung->timeout_ms != 0, rung->timeout_ms);
     set_known (out, "hosts", pass->hosts_n != 0, pass->hosts_n);
     set_known (out, "ended", pass->hosts_n != 0, pass->ended_n);
-    scene_json_set (out, "cells", letters_json (scene, letter_at_rung, &index));
+    json_object_set_new (out, "cells", letters_json (scene, letter_at_rung, &index));
     return out;
 }
 
@@ -229,23 +224,24 @@ static json_t *scene_json_group_json (const struct scene *scene, uint32_t index)
     json_t *out = json_object ();
     set_number (out, "index", index);
     set_number (out, "rung", group->rung);
-    scene_json_set (out, "pass", enum_json (&pass_names, group->pass));
-    scene_json_set (out, "outcome", enum_json (&outcome_names, says->outcome));
-    scene_json_set (out, "owner", enum_json (&owner_names, says->owner));
-    scene_json_set (out, "else_owner", enum_json (&owner_names, says->else_owner));
-    scene_json_set (out, "certainty",
-                    enum_json (&certainty_names, certainty_of_owner (says->owner, says->else_owner, says->likely)));
-    scene_json_set (out, "preliminary", json_boolean (says->preliminary));
-    scene_json_set (out, "line", cut_json (says->line));
-    scene_json_set (out, "cause", cut_json (says->cause));
-    scene_json_set (out, "next", cut_json (says->next));
-    scene_json_set (out, "signature", cut_json (says->signature));
-    scene_json_set (out, "phase", cut_json (says->phase));
-    scene_json_set (out, "names", text_json (scene_text (scene->arena, group->names, NAMES_COLUMNS)));
+    json_object_set_new (out, "pass", enum_json (&pass_names, group->pass));
+    json_object_set_new (out, "outcome", enum_json (&outcome_names, says->outcome));
+    json_object_set_new (out, "owner", enum_json (&owner_names, says->owner));
+    json_object_set_new (out, "else_owner", enum_json (&owner_names, says->else_owner));
+    json_object_set_new (
+        out, "certainty",
+        enum_json (&certainty_names, certainty_of_owner (says->owner, says->else_owner, says->likely)));
+    json_object_set_new (out, "preliminary", json_boolean (says->preliminary));
+    json_object_set_new (out, "line", cut_json (says->line));
+    json_object_set_new (out, "cause", cut_json (says->cause));
+    json_object_set_new (out, "next", cut_json (says->next));
+    json_object_set_new (out, "signature", cut_json (says->signature));
+    json_object_set_new (out, "phase", cut_json (says->phase));
+    json_object_set_new (out, "names", text_json (scene_text (scene->arena, group->names, NAMES_COLUMNS)));
     set_known (out, "first", says->hosts.n != 0, says->hosts.n ? says->hosts.items[0] : 0);
     set_number (out, "count", says->hosts.n);
-    scene_json_set (out, "cause_host", scene_json_host_name (scene, group->cause_host));
-    scene_json_set (out, "cause_group", index_or_null (group->cause_group));
+    json_object_set_new (out, "cause_host", scene_json_host_name (scene, group->cause_host));
+    json_object_set_new (out, "cause_group", index_or_null (group->cause_group));
     return out;
 }
 
@@ -256,11 +252,11 @@ static void set_groups (json_t *out, const struct scene *scene, uint64_t since)
     for (uint32_t i = 0; i < n; i++)
         if (since == 0 || scene->groups[i].changed > since)
             json_array_append_new (list, scene_json_group_json (scene, i));
-    scene_json_set (out, "groups", take_columns (list));
+    json_object_set_new (out, "groups", take_columns (list));
     set_number (out, "groups_n", n);
     set_number (out, "groups_left_out", scene->groups_n - n);
     set_number (out, "ungrouped", scene->ungrouped_n);
-    scene_json_set (out, "group_of", letters_json (scene, letter_of_group, NULL));
+    json_object_set_new (out, "group_of", letters_json (scene, letter_of_group, NULL));
 }
 
 static json_t *metrics_json (const struct scene *scene)
@@ -270,13 +266,13 @@ static json_t *metrics_json (const struct scene *scene)
         const struct board_metric *metric = &scene->board->metrics.items[i];
         json_t *out = json_object (), *value = json_real (metric->value);
         set_number (out, "rung", metric->key.rung);
-        scene_json_set (out, "pass", enum_json (&pass_names, metric->key.pass));
-        scene_json_set (out, "name", word_json (scene, metric->name));
-        scene_json_set (out, "axes", word_json (scene, metric->axes));
-        scene_json_set (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
-        scene_json_set (out, "proof", enum_json (&proof_names, metric->proof));
-        scene_json_set (out, "why", line_json (scene, metric->why, TEXT_BYTES));
-        scene_json_set (out, "culprits", line_json (scene, metric->culprits, TEXT_BYTES));
+        json_object_set_new (out, "pass", enum_json (&pass_names, metric->key.pass));
+        json_object_set_new (out, "name", word_json (scene, metric->name));
+        json_object_set_new (out, "axes", word_json (scene, metric->axes));
+        json_object_set_new (out, "value", value ? value : json_null ()); /* jansson has no number that is not finite */
+        json_object_set_new (out, "proof", enum_json (&proof_names, metric->proof));
+        json_object_set_new (out, "why", line_json (scene, metric->why, TEXT_BYTES));
+        json_object_set_new (out, "culprits", line_json (scene, metric->culprits, TEXT_BYTES));
         json_array_append_new (list, out);
     }
     return take_columns (list);
@@ -288,10 +284,10 @@ static json_t *gate_json (const struct scene *scene, const struct gate_wait *gat
     struct text name = scene_text (scene->arena, gate_wait_name (scene->board, gate), SCENE_WORD_COLUMNS);
     bool others = gate->hosts_n > 1;
     set_number (out, "rung", gate->key.rung);
-    scene_json_set (out, "pass", enum_json (&pass_names, gate->key.pass));
+    json_object_set_new (out, "pass", enum_json (&pass_names, gate->key.pass));
     set_number (out, "attempt", gate->key.attempt);
-    scene_json_set (out, "gate", text_json (text_clip (name, WORD_BYTES)));
-    scene_json_set (out, "last", scene_json_host_name (scene, gate->last));
+    json_object_set_new (out, "gate", text_json (text_clip (name, WORD_BYTES)));
+    json_object_set_new (out, "last", scene_json_host_name (scene, gate->last));
     set_number (out, "hosts", gate->hosts_n);
     set_known (out, "median_wait_ms", others, gate->median_ms);
     set_known (out, "longest_wait_ms", others, gate->longest_ms);
@@ -319,7 +315,7 @@ static void set_notes (json_t *out, const struct scene *scene)
         json_array_append_new (list, json_pack ("[I,I,o]", (json_int_t) note->number, (json_int_t) note->at_ms,
                                                 text_json (text_clip (note->text, NOTE_BYTES))));
     }
-    scene_json_set (out, "notes", list);
+    json_object_set_new (out, "notes", list);
     set_number (out, "notes_skipped", scene->notes_skipped + first);
 }
 
@@ -347,7 +343,7 @@ static void set_rungs (json_t *out, const struct scene *scene, uint64_t since)
     for (uint32_t i = 0; i < scene->rungs_n; i++)
         if (since == 0 || scene_rung_changed (scene->board, i) > since)
             json_array_append_new (list, scene_json_rung_json (scene, i));
-    scene_json_set (out, "rungs", list);
+    json_object_set_new (out, "rungs", list);
 }
 
 static json_t *names_json (const struct scene *scene)
@@ -361,26 +357,26 @@ static json_t *names_json (const struct scene *scene)
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out)
 {
     json_t *state = json_object ();
-    scene_json_set (state, "boot", json_string (boot));
+    json_object_set_new (state, "boot", json_string (boot));
     set_number (state, "revision", scene->board->revision);
     set_number (state, "now_ms", scene->now_ms);
-    scene_json_set (state, "run", word_json (scene, scene->board->run));
-    scene_json_set (state, "whole", json_boolean (since == 0));
-    scene_json_set (state, "summary", summary_json (scene, interrupted));
+    json_object_set_new (state, "run", word_json (scene, scene->board->run));
+    json_object_set_new (state, "whole", json_boolean (since == 0));
+    json_object_set_new (state, "summary", summary_json (scene, interrupted));
     if (since == 0)
-        scene_json_set (state, "names", names_json (scene));
+        json_object_set_new (state, "names", names_json (scene));
     if (since == 0 || is_tile_changed (scene, since)) {
-        scene_json_set (state, "now", letters_json (scene, letter_now, NULL));
-        scene_json_set (state, "phases", phases_json (scene));
+        json_object_set_new (state, "now", letters_json (scene, letter_now, NULL));
+        json_object_set_new (state, "phases", phases_json (scene));
     }
     if (since == 0 || is_rung_changed (scene, since))
         set_rungs (state, scene, since);
     if (since == 0 || scene->groups_changed > since) {
         set_groups (state, scene, since);
-        scene_json_set (state, "gates", gates_json (scene));
+        json_object_set_new (state, "gates", gates_json (scene));
     }
     if (since == 0 || scene->board->metrics_changed > since)
-        scene_json_set (state, "metrics", metrics_json (scene));
+        json_object_set_new (state, "metrics", metrics_json (scene));
     set_notes (state, scene);
     json_print_release (state, JSON_COMPACT, out);
 }
@@ -404,11 +400,11 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
 static json_t *span_json (const struct scene *scene, const struct scene_span *span)
 {
     json_t *out = json_object ();
-    scene_json_set (out, "name", text_json (span->name));
-    scene_json_set (out, "gate", json_boolean (span->gate));
+    json_object_set_new (out, "name", text_json (span->name));
+    json_object_set_new (out, "gate", json_boolean (span->gate));
     set_number (out, "began_ms", span->began_ms);
     set_number (out, "ms", span->ms);
-    scene_json_set (out, "awaited", scene_json_host_name (scene, span->awaited));
+    json_object_set_new (out, "awaited", scene_json_host_name (scene, span->awaited));
     return out;
 }
 
@@ -417,38 +413,48 @@ static json_t *attempt_json (const struct scene *scene, const struct scene_attem
     json_t *out = json_object (), *spans = json_array ();
     char letter = scene_mark_letter (attempt->mark);
     set_number (out, "rung", attempt->key.rung);
-    scene_json_set (out, "pass", enum_json (&pass_names, attempt->key.pass));
+    json_object_set_new (out, "pass", enum_json (&pass_names, attempt->key.pass));
     set_known (out, "attempt", attempt->key.attempt != 0, attempt->key.attempt);
-    scene_json_set (out, "purpose", enum_json (&purpose_names, attempt->purpose));
-    scene_json_set (out, "mark", json_stringn (&letter, 1));
+    json_object_set_new (out, "purpose", enum_json (&purpose_names, attempt->purpose));
+    json_object_set_new (out, "mark", json_stringn (&letter, 1));
     set_number (out, "began_ms", attempt->began_ms);
     set_known (out, "ms", attempt->ms_known, attempt->ms);
     set_known (out, "ended_ms", attempt->ended_ms != 0, attempt->ended_ms);
-    scene_json_set (out, "group", index_or_null (attempt->group));
+    json_object_set_new (out, "group", index_or_null (attempt->group));
     for (uint32_t i = 0; i < attempt->spans_n; i++)
         json_array_append_new (spans, span_json (scene, &attempt->spans[i]));
-    scene_json_set (out, "spans", spans);
+    json_object_set_new (out, "spans", spans);
     return out;
 }
 
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out)
 {
     json_t *json = json_object (), *attempts = json_array (), *facts = json_object ();
-    scene_json_set (json, "boot", json_string (boot));
+    json_object_set_new (json, "boot", json_string (boot));
     set_number (json, "revision", scene->board->revision);
-    scene_json_set (json, "run", word_json (scene, scene->board->run));
-    scene_json_set (json, "host", text_json (host->name));
+    json_object_set_new (json, "run", word_json (scene, scene->board->run));
+    json_object_set_new (json, "host", text_json (host->name));
     set_number (json, "rank", host->rank);
     set_number (json, "attempts_left_out", host->attempts_left_out);
-    scene_json_set (json, "life", text_json (host->life));
-    scene_json_set (json, "why", text_json (host->why));
+    json_object_set_new (json, "life", text_json (host->life));
+    json_object_set_new (json, "why", text_json (host->why));
     for (uint32_t i = 0; i < host->attempts_n; i++)
         json_array_append_new (attempts, attempt_json (scene, &host->attempts[i]));
-    scene_json_set (json, "attempts", attempts);
+    json_object_set_new (json, "attempts", attempts);
     for (uint32_t i = 0; i < host->facts_n; i++)
         if (host->facts[i].name.len)
             json_object_setn_new (facts, host->facts[i].name.ptr, host->facts[i].name.len,
                                   text_json (host->facts[i].value));
-    scene_json_set (json, "facts", facts);
+    json_object_set_new (json, "facts", facts);
     json_print_release (json, JSON_COMPACT, out);
+}
+
+/* ---- the page ---- */
+
+struct text page_file (const char *name)
+{
+    for (const struct embedded_file *file = embedded_files; file->name; file++)
+        if (strcmp (file->name, name) == 0)
+            return (struct text){ (const char *) file->bytes, file->n };
+    return (struct text){ 0 };
 }

@@ -17,4 +17,17 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
 /* One host with its facts, attempts and spans: scene->host, or one made by scene_open_host. */
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
 
+/* ---- the page's files, as bytes of the program. Pure; any thread ---- */
+
+/* "page.html", "page.css" or "page.js"; empty: no file has that name. UTF-8; lives as long as the program. */
+struct text page_file (const char *name);
+
+/* embed.cmake writes the table at build. */
+struct embedded_file {
+    const char *name;
+    const uint8_t *bytes;
+    uint32_t n;
+};
+extern const struct embedded_file embedded_files[]; /* ends with a name of NULL */
+
 #endif

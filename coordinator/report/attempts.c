@@ -1,4 +1,4 @@
-#include "coordinator/report/attempts.h"
+#include "coordinator/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,7 @@
 #include <assert.h>
 
 #include "common/base/digest.h"
-#include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
-#include "coordinator/report/attempts.h"
 #include "coordinator/view/drift_view.h"
 
 /* FRAME: of what stands around the files of the page and the data, and between its members. */

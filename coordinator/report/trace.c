@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "coordinator/report/attempts.h"
 #include "coordinator/story/board.h"
 #include "coordinator/view/record_json.h"
 

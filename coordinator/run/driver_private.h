@@ -21,8 +21,8 @@
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/launch/launch.h"
+#include "coordinator/monitor/key_file.h"
 #include "coordinator/monitor/monitors.h"
-#include "coordinator/monitor/ticket.h"
 #include "coordinator/run/driver.h"
 
 /* ---- kit store ---- */

@@ -7,8 +7,96 @@
 
 #include "common/model/record.h"
 #include "coordinator/picture/scene.h"
-#include "coordinator/terminal/state.h"
 #include "coordinator/view/line.h"
+
+/* ---- state.c, filter.c ---- */
+
+/* What is looked at in a terminal: order, filter, cursor, marks, opened hosts; and what a key changes in it.
+ *
+ * Hosts are ranks, so a cursor stays on its host while others pass it. Pure; no errors but for the line of a filter, which
+ * are told in `said`. A state is never copied: its query borrows from it. */
+
+/* ---- filter ---- */
+
+/* The line behind `/`: which hosts are shown, in words.
+ *
+ *   hosts:v6e-[0-3] outcome:failed,lost owner:device phase:compile time:40s-2min anything else
+ *
+ * hosts: is a set of hosts (hostset.h), outcome: words of scene_mark_word with '-' for blanks, or their letters, owner: a
+ * word of the receipt, phase: that of a program. time: is a range on the run's clock (struct scene_query), as durations
+ * (duration.h): FROM-UNTIL, FROM- (to now) or -UNTIL (from the begin). What has no such word before a colon is text to look for. Pure. */
+
+enum { FILTER_LINE_BYTES = 512 };
+struct filter {
+    char line[FILTER_LINE_BYTES]; /* as it was typed */
+    char text[FILTER_LINE_BYTES]; /* what is left of it to look for */
+    struct text hosts, phase;     /* in `line` */
+    uint32_t marks;
+    enum owner owner;
+    uint64_t from_ms, until_ms; /* as in the query */
+};
+/* On failure `filter` is as it was; ERR_USAGE says which word, and what is expected. */
+int filter_read (struct filter *filter, const char *line, struct err *err);
+bool filter_has_range (const struct filter *filter);
+void filter_apply (const struct filter *filter, struct scene_query *query); /* the query borrows from the filter */
+
+/* ---- state ---- */
+
+enum { MARKED_MAX = 64, SAID_BYTES = 512, COMMAND_BYTES = 256 };
+
+enum terminal_mode { MODE_LIST, MODE_HOST, MODE_LOGS, MODE_HELP };
+enum terminal_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_CANCEL };
+/* What the owner of the terminal has to do. */
+enum terminal_act { ACT_NONE, ACT_LEAVE, ACT_CANCEL, ACT_ASK_STANDS, ACT_REPAINT };
+/* Keys that are no characters. */
+enum {
+    KEY_IS_UP = 0x200000,
+    KEY_IS_DOWN,
+    KEY_IS_LEFT,
+    KEY_IS_RIGHT,
+    KEY_IS_PAGE_UP,
+    KEY_IS_PAGE_DOWN,
+    KEY_IS_HOME,
+    KEY_IS_END,
+    KEY_IS_ENTER,
+    KEY_IS_ESCAPE,
+    KEY_IS_ERASE
+};
+
+struct terminal_state {
+    enum terminal_mode mode;
+    enum terminal_prompt prompt;
+    bool map; /* one letter a host, in rows of the mesh */
+    enum scene_order order;
+    struct filter filter;
+    uint32_t cursor, opened; /* ranks; SCENE_NOBODY */
+    uint32_t marked[MARKED_MAX], marked_n;
+    uint32_t top;          /* the first line of hosts that is shown */
+    uint32_t scroll;       /* of the other modes */
+    uint32_t stride, page; /* hosts a line, lines a page: as drawn last */
+    char edit[FILTER_LINE_BYTES];
+    char said[SAID_BYTES]; /* the command that does what the last key did, or why it did nothing */
+    bool said_is_bad;
+    const char *program, *run, *key; /* "sliceup --home DIR", the run's id; key file of a run elsewhere, or NULL */
+};
+/* Feed and texts live as long as the state does. */
+void terminal_state_init (struct terminal_state *state, const char *program, const char *run, const char *key);
+void terminal_state_query (const struct terminal_state *state, struct scene_query *query);
+/* `key`: a character, or one of the above. `scene`: the one that is on the screen. */
+enum terminal_act terminal_state_key (struct terminal_state *state, const struct scene *scene, uint32_t key);
+/* Brings cursor and marks back to hosts that there are. */
+void terminal_state_settle (struct terminal_state *state, const struct scene *scene);
+void terminal_state_say (struct terminal_state *state, bool bad, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank);
+/* Hosts whose logs are drawn, at most MARKED_MAX. */
+uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX]);
+/* The place of a host among the tiles; tiles_n: it is hidden. */
+uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank);
+/* Of the table of keys, for help: false behind the last. */
+bool terminal_key_help (uint32_t index, const char **label, const char **help);
+
+/* ---- draw.c ---- */
 
 /* ---- cells.c: what a terminal shows: rows of cells, each a character and how it is painted ---- */
 

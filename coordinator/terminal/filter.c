@@ -1,4 +1,4 @@
-#include "coordinator/terminal/state.h"
+#include "coordinator/terminal/draw.h"
 
 #include <stdio.h>
 #include <string.h>

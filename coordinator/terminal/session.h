@@ -45,7 +45,7 @@ bool screen_in_front (struct screen *screen);
 bool screen_ready (struct screen *screen); /* all that was shown is on its way */
 void screen_show (struct screen *screen, const struct cells *cells, uint32_t row, uint32_t column);
 void screen_repaint (struct screen *screen); /* the next one is drawn as if nothing of it could be trusted */
-uint32_t screen_key (struct screen *screen); /* a character or one of state.h; 0: none waits */
+uint32_t screen_key (struct screen *screen); /* a character or one of draw.h; 0: none waits */
 /* As it was before it was opened. Async-signal-safe; without one that is open nothing. */
 void screen_restore (void);
 

@@ -24,7 +24,6 @@
 #include "common/io/proc.h"
 #include "common/io/process_capacity.h"
 #include "common/io/program_start.h"
-#include "coordinator/web/request.h"
 #include "coordinator/web/server.h"
 
 /* ---- listen ---- */

@@ -1,4 +1,4 @@
-#include "coordinator/web/request.h"
+#include "coordinator/web/server.h"
 
 #include <ctype.h>
 #include <stdlib.h>

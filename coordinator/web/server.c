@@ -10,7 +10,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/picture/metrics.h"
-#include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/view/record_json.h"

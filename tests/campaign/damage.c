@@ -12,7 +12,7 @@
 #include "common/base/buf.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_private.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "coordinator/web/request.h"
+#include "coordinator/web/server.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len);
 

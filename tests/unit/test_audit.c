@@ -3,7 +3,7 @@
 #include "cache_fixture.h"
 #include "test.h"
 
-#include "common/cache/manifest.h"
+#include "common/cache/generation.h"
 #include <poll.h>
 
 static struct finding_list audit (struct fixture *fixture, uint64_t token, enum audit_depth depth, uint64_t seed)

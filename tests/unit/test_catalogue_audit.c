@@ -3,8 +3,8 @@
 #include "common/cache/audit.h"
 #include "common/cache/cache.h"
 #include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/catalogue.h"
 #include "coordinator/catalogue/catalogue_private.h"
-#include "coordinator/catalogue/collect.h"
 #include "test.h"
 #include <inttypes.h>
 

@@ -2,9 +2,7 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/attempt/attempt_state.h"
-#include "worker/sandbox/confine_args.h"
-#include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_devices.h"
+#include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/write_probe.h"
 #include <linux/capability.h>

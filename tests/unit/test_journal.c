@@ -1,7 +1,7 @@
 /* alone: journal */
 #include "tests/unit/journal_fixture.h"
 
-#include "coordinator/journal/journal_lock.h"
+#include "coordinator/journal/journal_private.h"
 #include "test.h"
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include "tests/unit/journal_fixture.h"
 
 #include "common/wire/wire.h"
-#include "coordinator/journal/journal_mark.h"
+#include "coordinator/journal/journal_private.h"
 #include "test.h"
 #include <pthread.h>
 #include <sqlite3.h>

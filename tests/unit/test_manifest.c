@@ -1,5 +1,5 @@
 /* links: cache */
-#include "common/cache/manifest.h"
+#include "common/cache/generation.h"
 #include "test.h"
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"

@@ -1,7 +1,7 @@
 /* alone: builtin */
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/builtin/preflight.h"
+#include "worker/builtin/builtin.h"
 #include <jansson.h>
 
 /* ---- hosts that are shown ---- */

@@ -1,6 +1,5 @@
 /* links: report */
 /* The page as one file: its policy, that no text ends the data, who is in it, and that it stays small. */
-#include "coordinator/report/attempts.h"
 #include "coordinator/report/report.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* links: web */
-#include "coordinator/web/request.h"
+#include "coordinator/web/server.h"
 #include "test.h"
 
 static struct web_request parsed (const char *target)

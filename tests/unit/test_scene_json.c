@@ -5,7 +5,6 @@
 #include <zlib.h>
 
 #include "common/base/rng.h"
-#include "coordinator/picture/page_file.h"
 #include "coordinator/picture/scene_json.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /* Whole runs of the real coordinator and workers (tests/lib/world.h), and facts that no coordinator would make: whoever
  * keeps what he saw and asks for what is newer has the scene of the whole, as JSON too; and it agrees with the receipt. */
 #include "coordinator/picture/scene_json.h"
-#include "coordinator/report/attempts.h"
+#include "coordinator/report/report.h"
 #include "coordinator/story/board.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/verdict/reduce.h"

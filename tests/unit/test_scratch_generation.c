@@ -3,7 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/sandbox/scratch_generation.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 enum { HOUR_S = 3600 };
 

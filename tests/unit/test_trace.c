@@ -1,6 +1,5 @@
 /* links: report */
 /* Which failure each cascade followed. What a whole trace says: test_report.py. */
-#include "coordinator/report/attempts.h"
 #include "coordinator/report/report.h"
 #include "test.h"
 #include <jansson.h>

@@ -1,8 +1,8 @@
 /* attempt_cache.c - the shared cache of an attempt: `confine` before its program, and findings. */
 #include "worker/attempt/attempt_state.h"
 
-#include "worker/builtin/cache_builtin.h"
-#include "worker/sandbox/confine_overlay.h"
+#include "worker/builtin/builtin.h"
+#include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/write_probe.h"
 #include <inttypes.h>
 #include <sys/epoll.h>

@@ -10,7 +10,7 @@
 #include "worker/process/cgroup_place.h"
 #include "worker/process/exec.h"
 #include "worker/protocol/channel.h"
-#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
 
 enum { STATEMENTS_MAX = 8 }; /* no more can wait: see attempt_take_statement */
@@ -171,7 +171,7 @@ uint32_t stack_frames_find (struct text dump, struct text printed, struct arena 
 
 /* ---- confine command ---- */
 
-/* Makes the command line of the process that sets up a program's sandbox (confine_args.h lists its
+/* Makes the command line of the process that sets up a program's sandbox (confine.h lists its
  * options). Pure, except that it asks for this program's own path. */
 
 /* Makes the command line that runs a command confined, and its environment: the loader's variables are for the program,

@@ -20,7 +20,7 @@ struct finding_out {
     struct protected_paths *out;
 };
 
-/* Resolves a path with "..", which confine_args.h refuses. NULL: it leads nowhere. */
+/* Resolves a path with "..", which confine_args_read refuses. NULL: it leads nowhere. */
 static const char *plain (const struct finding_out *find, const char *path)
 {
     char real[PATH_MAX];

@@ -8,7 +8,7 @@
 #define SLICEUP_WORKER_ATTEMPT_PROTECTED_PATHS_H
 
 #include "worker/attempt/command.h"
-#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine.h"
 
 /* Could a program of this RUN write there without protection? False also if nothing is there. */
 bool protected_is_writable (const struct msg_run *run, const char *path);

@@ -1,4 +1,4 @@
-#include "worker/builtin/cache_builtin.h"
+#include "worker/builtin/builtin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,8 @@
 #include "worker/facts/host_fact_list.h"
 #include "worker/process/self.h"
 #include "worker/protocol/protocol_writer.h"
-#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/scratch_generation.h"
 
 /* ---- cache builtin sandbox ---- */
 

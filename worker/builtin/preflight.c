@@ -1,4 +1,4 @@
-#include "worker/builtin/preflight.h"
+#include "worker/builtin/builtin.h"
 
 #include "common/io/clock.h"
 #include "worker/process/pid_namespace.h"

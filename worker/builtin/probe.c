@@ -1,4 +1,4 @@
-#include "worker/builtin/probe.h"
+#include "worker/builtin/builtin.h"
 
 #include "common/base/duration.h"
 #include "common/base/utf8.h"

@@ -1,4 +1,4 @@
-#include "worker/builtin/probe.h"
+#include "worker/builtin/builtin.h"
 
 #include "worker/probe/option.h"
 #include "worker/probe/probe_run.h"

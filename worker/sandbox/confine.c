@@ -20,7 +20,6 @@
 #include "common/io/fd.h"
 #include "worker/sandbox/confine_paths.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/scratch_generation.h"
 #include "worker/sandbox/write_probe.h"
 
 /* ---- socket probe ---- */

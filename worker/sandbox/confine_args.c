@@ -1,4 +1,4 @@
-#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine.h"
 
 #include <string.h>
 

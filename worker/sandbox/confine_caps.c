@@ -1,4 +1,4 @@
-#include "worker/sandbox/confine_caps.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include <linux/capability.h>
 #include <sys/prctl.h>

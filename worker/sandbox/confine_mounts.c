@@ -5,9 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/sandbox/confine_caps.h"
-#include "worker/sandbox/confine_devices.h"
-#include "worker/sandbox/confine_overlay.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

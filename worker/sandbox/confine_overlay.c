@@ -1,4 +1,4 @@
-#include "worker/sandbox/confine_overlay.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"

@@ -9,7 +9,7 @@
 #define SLICEUP_WORKER_SANDBOX_CONFINE_PATHS_H
 
 #include "common/base/err.h"
-#include "worker/sandbox/confine_args.h"
+#include "worker/sandbox/confine.h"
 
 enum { PLACES_OPEN_MAX = 8 + WRITABLE_MAX, PLACES_CLOSED_MAX = 256, PLACES_OWN_MAX = 2, PLACES_LINKS_MAX = 64 };
 

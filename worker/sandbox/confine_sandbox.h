@@ -5,9 +5,12 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_SANDBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/base/err.h"
+#include "common/base/text.h"
 #include "common/model/result.h"
 #include "worker/process/packet.h"
 #include "worker/sandbox/confine_paths.h"
@@ -57,9 +60,9 @@ void confine_sandbox_add_note (struct confine_sandbox *sandbox, struct arena *ar
  * Every mount becomes read-only except the open places. Closed paths in those become read-only too, and no parent of
  * them can be moved away. Scratch and a writer's own generation stay writable. The constant path shows the generation
  * itself, or an overlay over it. Hidden are the catalogue, where a lock would be as harmful as a write, and the plan's
- * hidden paths. /dev is its own: confine_devices.h.
+ * hidden paths. /dev is its own: confine_devices.c.
  *
- * With CAP_SYS_ADMIN the namespace is made directly, and dropped capabilities (confine_caps.h) protect it. Without it, it is
+ * With CAP_SYS_ADMIN the namespace is made directly, and dropped capabilities (confine_caps.c) protect it. Without it, it is
  * made inside a user namespace, and the program gets a second one inside that, in which mounts of the first are locked
  * (mount_namespaces(7)). Later mounts of the host, outside of closed paths, appear in it unchanged. */
 
@@ -72,5 +75,68 @@ enum { LANDLOCK_ABI_REFER = 2, LANDLOCK_ABI_TRUNCATE = 3, LANDLOCK_ABI_SCOPE = 6
 
 int landlock_abi (void);                  /* 0: there is none */
 uint64_t landlock_write_rights (int abi); /* all rights to change something that this ABI has */
+
+/* ---- confine_caps.c ---- */
+
+/* The capabilities that a confined program keeps (capabilities(7)). All others, also those of later
+ * kernels, are dropped. */
+
+/* Kept are those that root's programs and device runtimes use and that undo no mount: owners and modes of files,
+ * signals, other ids, locked memory, priorities, limits. Dropped with the others: mounts (SYS_ADMIN), other processes'
+ * roots (SYS_PTRACE, CHECKPOINT_RESTORE), file handles (DAC_READ_SEARCH), devices (MKNOD, SYS_RAWIO), the kernel
+ * (SYS_MODULE, SYS_BOOT, BPF, PERFMON, MAC_*), getting them back (SETPCAP, SETFCAP), leaving a root (SYS_CHROOT), and
+ * ports that an NFS server trusts as the host's kernel (NET_BIND_SERVICE, NET_RAW, NET_ADMIN; exports(5), secure). */
+extern const uint64_t confine_caps_kept;
+
+bool confine_caps_have (int capability); /* effective */
+/* Drops all but `kept` from the bounding, permitted, effective, inheritable and ambient sets. */
+int confine_caps_keep (uint64_t kept, struct err *err);
+
+/* ---- confine_devices.c ---- */
+
+/* Which device nodes a program may use: those that programs need, identified by the kernel's own
+ * names, whatever their path. All others are refused: a program that can open a disk, by any node, has every file
+ * system on it, and one that can open a terminal reads what is typed there. */
+
+/* `kind`: S_IFCHR, S_IFBLK. `number`: "1:3". `what`: the names of subsystem and device in /sys, "mem/null"; for a
+ * driver without these its name in /proc/devices, "nvidia/". */
+bool confine_device_is_allowed (mode_t kind, const char *number, const char *what);
+/* The same for a node; anything but a device is allowed. */
+bool confine_device_node_is_allowed (const struct stat *at);
+/* Is a folder in /dev on a file system that can hold nodes (devtmpfs, tmpfs, that of the root), not devpts or proc? */
+bool confine_devices_may_be_in (const char *folder);
+
+/* ---- confine_overlay.c ---- */
+
+/* Mounts a scratch layer over a sealed generation (overlayfs), for programs that must write. It
+ * shows what the program tried to write, and is removed with the attempt's scratch folder. */
+
+enum { CONFINE_LAYER_NAMES = 5, CONFINE_LAYER_FILES_MAX = 100000 };
+
+struct confine_overlay_writes {
+    uint32_t files;                         /* and links, marks of removed files, ...: all except folders */
+    struct text names[CONFINE_LAYER_NAMES]; /* of the first ones, below the generation, in no order */
+};
+
+/* Mounts `generation` at `at`, with a layer in `scratch` over it. Needs the rights of a mount namespace. */
+int confine_overlay_mount (const char *generation, const char *scratch, const char *at, struct err *err);
+/* Call it after the program is gone: lists what was written, and removes the layer. No layer: nothing was written. */
+int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay_writes *out,
+                             struct err *err);
+
+/* ---- scratch_generation.c ---- */
+
+/* Makes a folder like a sealed generation, to test write protection on.
+ *
+ * Its name is not a generation's, so audits ignore it. */
+
+struct scratch_generation {
+    char path[PATH_MAX_BYTES + 1];
+};
+
+/* <folder>/probe-<host>-<random> with a WITNESS. -1: it cannot be made, and nothing is left. Removes what killed
+ * processes left in the folder. */
+int scratch_generation_make (const char *folder, struct scratch_generation *fixture, struct err *err);
+int scratch_generation_remove (const struct scratch_generation *fixture, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "worker/sandbox/scratch_generation.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include "common/io/atomic_file.h"
 #include "worker/sandbox/write_probe.h"

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "worker/standin/real.h"
-
 /* ---- device lock ---- */
 
 /* Takes the devices of this host for this process, until it ends; refuses with libtpu's texts when another

@@ -5,8 +5,27 @@
 #ifndef SLICEUP_WORKER_STANDIN_CLIENT_H
 #define SLICEUP_WORKER_STANDIN_CLIENT_H
 
-#include "worker/standin/meeting.h"
+#include <stdbool.h>
+
+#include "worker/probe/pjrt.h"
 #include "worker/standin/place.h"
+
+/* ---- meeting.c ---- */
+
+/* Connects the processes of a slice, each with each, as libtpu's slice builder does.
+ *
+ * A process listens at its own address and waits, for ever as libtpu does, for those that the bounds and addresses
+ * name; its starter bounds that. Two that describe the slice differently refuse each other. One thread. */
+
+struct meeting {
+    int fds[PLACE_PROCESSES_MAX]; /* to each other process; -1: to itself */
+    uint32_t n;
+};
+
+int meeting_open (struct meeting *meeting, const struct place *place, struct refusal *refusal);
+void meeting_close (struct meeting *meeting);
+
+/* ---- client.c ---- */
 
 struct client {
     struct place place;
@@ -55,5 +74,18 @@ int metadata_find_key (const char *lines, const char *key, char *value, unsigned
 /* `devices`: all devices of the program, in the order of its assignment; `args` has those of this process. It returns
  * after the program has ended on all devices, since remote buffers and events live that long. A PJRT_Error or NULL. */
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n);
+
+/* ---- real.c ---- */
+
+/* Finds, loads and calls the CPU plugin behind the stand-in.
+ *
+ * It is the file that SLICEUP_STANDIN_PLUGIN names, else that of the package lammps_jax_pjrt_cpu in the caller's
+ * package folder, which is jaxlib's. */
+
+/* `caller`: an address in the calling library. NULL: `why` has the reason. The table has all slots that we call. */
+const struct pjrt_api *real_load (const void *caller, const char **why);
+/* Calls the plugin's function at `slot`. Returns a PJRT_Error, which the caller owns, or NULL. */
+void *real_call (size_t slot, void *args);
+bool real_has (size_t slot);
 
 #endif

@@ -7,9 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "worker/standin/meeting.h"
-#include "worker/standin/real.h"
-
 /* ---- exchange ---- */
 
 /* One launch of a program on devices of several processes: each sends the values of its own devices to the

@@ -1,4 +1,4 @@
-#include "worker/standin/meeting.h"
+#include "worker/standin/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

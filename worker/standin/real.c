@@ -1,4 +1,4 @@
-#include "worker/standin/real.h"
+#include "worker/standin/client.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -6,7 +6,6 @@
 
 #include "worker/probe/pjrt.h"
 #include "worker/standin/client.h"
-#include "worker/standin/real.h"
 
 /* ---- executable ---- */
 

@@ -1,5 +1,58 @@
-/* journal_mark.h - reads and writes the mark of a journal, <journal>.mark: the file that names the last acknowledged
- * fact.
+/* journal_private.h - what the files of the journal share. */
+#ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_PRIVATE_H
+#define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_PRIVATE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "common/base/digest.h"
+#include "common/base/err.h"
+#include "coordinator/journal/database.h"
+#include "coordinator/journal/journal.h"
+
+/* ---- journal_read.c ---- */
+
+enum { JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 64 };
+
+/* The end of every sentence about damage. */
+#define JOURNAL_REMEDY                                                                                                 \
+    "another program changed it, or the disk lost data: keep the folder, restore a complete copy of it if you have "   \
+    "one, else start a new run with sliceup run"
+
+/* Call it before SQLite opens the file: checks that it exists, passes database_file_check, and is not empty. */
+int journal_file_check (const char *path, enum database_use use, struct err *err);
+/* The digest before fact 1, so that another run's journal, or another format, does not verify. */
+struct digest journal_chain_start (const char *run_id_hex);
+/* The last verified fact, and its chain. */
+void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
+const char *journal_reader_run_id (const struct journal_reader *reader); /* lives as long as the reader */
+
+/* ---- journal_lock.c ---- */
+
+/* Locks a journal for its one writer, and checks that its file system is safe.
+ *
+ * The lock is an OFD lock on <path>.lock, whose text is the holder's pid. It ends with the process, however that ends.
+ * The file stays, because removing it would let two processes lock two files of one name. Classic POSIX locks do not
+ * work: any close of the file in this process would drop them.
+ *
+ * In case somebody removes that file, the holder also locks the journal's mark: a journal without its mark is refused,
+ * so removing both lets nobody in. That lock begins at the holder's pid. */
+
+/* The descriptor that holds the lock (close it to release), or -1: ERR_STATE names the pid that has it. */
+int journal_lock_take (const char *path, struct err *err);
+/* Notes that the holder lives, for journal_last_alive_ms. Not made durable: a power loss costs only seconds. */
+void journal_lock_note_alive (int lock_fd);
+const char *journal_path_beside (const char *journal_path, const char *ending, char out[PATH_MAX]);
+/* Locks the open mark, after the lock was taken. -1: errno; EAGAIN or EACCES: another process has it. */
+int journal_lock_mark (int fd);
+/* Checks that the folder is on a local file system, and that nobody else may write in it. */
+int journal_place_check (const char *path, struct err *err);
+
+/* ---- journal_mark.c ---- */
+
+/* Reads and writes the mark of a journal, <journal>.mark: the file that names the last
+ * acknowledged fact.
  *
  * SQLite ends a write-ahead log at its first bad checksum and treats the rest as never written. The mark reveals that:
  * it names the last fact that was durable before others could act on it, and the chain's digest there. Three slots,
@@ -7,15 +60,6 @@
  * counts. Its writer never touches the slot that reached the disk last, so a power loss leaves a valid one. Without a
  * power loss all three are valid: an incomplete mark not known to be of another boot is damaged. docs/spec/journal.md
  * says what it promises. */
-#ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
-#define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_MARK_H
-
-#include "common/base/digest.h"
-#include "common/base/err.h"
-#include "coordinator/journal/journal_read.h"
-#include <limits.h>
-#include <pthread.h>
-#include <stdint.h>
 
 enum { MARK_SLOTS = 3, MARK_SLOT_BYTES = 4096, MARK_NOTE_BYTES = 192, MARK_BOOT_BYTES = 36 };
 

@@ -1,17 +1,23 @@
-/* preflight.h - `sliceup-worker preflight`: checks whether this host has what a worker needs, before a worker is
- * started.
+/* builtin.h - the programs that are the worker's executable started again. */
+#ifndef SLICEUP_WORKER_BUILTIN_BUILTIN_H
+#define SLICEUP_WORKER_BUILTIN_BUILTIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/utsname.h>
+
+#include "common/base/err.h"
+#include "common/model/plan.h"
+#include "common/model/result.h"
+#include "worker/probe/report.h"
+
+/* ---- preflight.c ---- */
+
+/* `sliceup-worker preflight`: checks whether this host has what a worker needs, before one is started.
  *
  * One line a check, or JSON; with --brief only one line if something is missing (the bootstrap quotes it). A note does
  * not prevent a start. Judging is pure: a test can give it any host. Exit status: 0 nothing is missing, 1 could not
  * print, 2 usage, 3 something is missing. */
-#ifndef SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
-#define SLICEUP_WORKER_BUILTIN_PREFLIGHT_H
-
-#include "common/base/err.h"
-#include "common/model/plan.h"
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/utsname.h>
 
 /* Tries on this host what a worker needs: system calls, /proc, a pid namespace, a folder, an interpreter.
  *
@@ -69,5 +75,41 @@ void preflight_sentence (const struct preflight *preflight, struct buf *out);
 void preflight_release (struct preflight *preflight);
 
 int preflight_main (int argc, char **argv);
+
+/* ---- probe.c, probe_rung.c ---- */
+
+/* The builtin program `probe`: checks whether a PJRT plugin works here, without Python, in a process of
+ * its own.
+ *
+ * Speaks the canary protocol with the arguments plugin, options and client of the rung, and limit_ms and env_folder of
+ * the worker; by hand:
+ *
+ *     sliceup-worker probe --plugin PATH [--option NAME=VALUE]... [--timeout DURATION] [--no-client] [--json]
+ *
+ * Exit status: 0 it works, 1 it does not, 2 usage, 3 it could not try. docs/spec/probe.md. */
+
+/* argv[0] is the builtin's name. */
+int probe_main (int argc, char **argv);
+
+/* probe_rung.c: as a rung: takes its arguments from the worker and reports as evidence. SLICEUP_FD is in the
+ * environment. Exit status as above. */
+int probe_rung (void);
+
+/* What one step found, in words; empty: nothing. */
+struct text probe_step_text (const struct probe_report *report, enum probe_stage stage, struct arena *arena);
+
+/* ---- cache_builtin.c ---- */
+
+/* The builtin program `cache`: checks that all hosts see one shared cache, that it has room, and how this
+ * host protects it.
+ *
+ * Speaks the canary protocol, before anything is compiled, so that an unusable cache is found on every host at once. It
+ * makes the root if it can, and leaves nothing else in it. By hand: --root DIR [--least LEVEL]. It tries the level in
+ * the same sandbox (confine.h), in the same place, as later programs. Exit status: 0 usable, 1 not (the failure line
+ * says why), 2 usage. argv[0] is the builtin's name. */
+
+int cache_builtin_main (int argc, char **argv);
+/* Makes a result's cache view from its facts. Texts alias or live in the arena. */
+void cache_builtin_view_of_facts (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out);
 
 #endif
