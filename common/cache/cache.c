@@ -1,10 +1,18 @@
 #include "common/cache/cache.h"
 
-#include "common/io/atomic_file.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "common/cache/generation.h"
+#include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 
 static int check_role (const struct cache_access *access, enum cache_role role, struct err *err)
 {
@@ -167,4 +175,253 @@ int cache_set_symlink (const char *link_path, const char *dir, struct err *err)
     if (unlink (fresh))
         err_prefix (err, "(%s could not be removed)", fresh);
     return -1;
+}
+
+/* ---- sealing ---- */
+
+/* syncfs(2) also waits for whatever else is being written there, so a few entries are made durable one by one. */
+enum { SYNC_EACH_MAX = 512 };
+enum { WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER };
+
+/* Since Linux 5.8 syncfs(2) reports failed writes. Shared storage needs fsync: an NFS client then writes again what the
+ * server lost, and a FUSE file system may never get a syncfs. */
+static bool syncs_at_once (int root)
+{
+    struct statfs fs;
+    struct utsname kernel;
+    unsigned major, minor;
+    if (fstatfs (root, &fs) || uname (&kernel) || sscanf (kernel.release, "%u.%u", &major, &minor) != 2)
+        return false;
+    if (major < 5 || (major == 5 && minor < 8))
+        return false;
+    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+}
+
+/* EINVAL: a file system that keeps nothing back for a folder. */
+static int sync_folder (int fd)
+{
+    return fsync (fd) && errno != EINVAL ? -1 : 0;
+}
+
+/* Takes write rights away, and starts writing dirty pages, so that the disk works while the bytes are hashed. */
+static int close_entry (int root, struct tree_entry *entry, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    struct stat st;
+    int fd = tree_open_entry (root, entry, err);
+    if (fd < 0)
+        return -1;
+    int rc = fchmod (fd, entry->mode & 0555) || fstat (fd, &st) ? -1 : 0;
+    if (rc)
+        err_errno (err, ERR_IO, "cannot remove write permission from \"%s\"", tree_print_path (entry->path, shown));
+    else
+        entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
+    if (rc == 0 && entry->kind == TREE_FILE)
+        (void) sync_file_range (fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync reports errors */
+    close (fd);
+    return rc;
+}
+
+/* Before syncfs each file is checked for failed writes, because the kernel reports an error to only one caller. */
+static int sync_entry (const struct tree_entry *entry, int fd, bool at_once)
+{
+    if (at_once)
+        return entry->kind == TREE_FOLDER ? 0 : sync_file_range (fd, 0, 0, WRITE_AND_WAIT);
+    return entry->kind == TREE_FOLDER ? sync_folder (fd) : fsync (fd);
+}
+
+static int make_durable (struct manifest_entry *entry, int fd, bool at_once, struct err *err)
+{
+    uint64_t bytes = 0;
+    if (entry->at.kind == TREE_FILE && manifest_hash_file (fd, entry->at.bytes, &entry->digest, &bytes, err))
+        return -1;
+    if (bytes != entry->at.bytes)
+        return err_set (err, ERR_STATE, "the size of this file changed while it was read");
+    return sync_entry (&entry->at, fd, at_once) ? err_errno (err, ERR_IO, "cannot sync this file or folder to disk")
+                                                : 0;
+}
+
+static int seal_entry (int root, struct manifest_entry *entry, bool at_once, struct err *err)
+{
+    char shown[TREE_SHOWN_BYTES];
+    int fd = tree_open_entry (root, &entry->at, err);
+    if (fd < 0)
+        return -1;
+    int rc = make_durable (entry, fd, at_once, err);
+    close (fd);
+    return rc ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown)) : 0;
+}
+
+static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out, struct err *err)
+{
+    *out = (struct manifest){ .items = arena_array (arena, tree->n, sizeof *out->items), .n = tree->n };
+    for (uint32_t i = 0; i < tree->n; i++) {
+        out->items[i].at = tree->items[i];
+        if (close_entry (root, &out->items[i].at, err))
+            return -1;
+        out->files += tree->items[i].kind == TREE_FILE;
+        out->bytes += tree->items[i].bytes;
+    }
+    bool at_once = tree->n > SYNC_EACH_MAX && syncs_at_once (root);
+    for (uint32_t i = 0; i < tree->n; i++)
+        if (seal_entry (root, &out->items[i], at_once, err))
+            return -1;
+    if (at_once && syncfs (root))
+        return err_errno (err, ERR_IO, "cannot sync the generation's %u files and folders to disk", tree->n);
+    return 0;
+}
+
+static int check_still (int root, const struct manifest *manifest, struct arena *arena, struct err *err)
+{
+    struct tree again;
+    if (tree_list (root, NULL, arena, &again, err))
+        return -1;
+    if (manifest_check_tree (manifest, &again, err))
+        return err_prefix (err, "another process changed the generation while it was being sealed");
+    return 0;
+}
+
+/* The copy must hold its base unchanged, because hosts load it as sealed. A writer may only add. */
+static int check_base (const struct cache_access *access, const struct manifest *manifest, struct arena *arena,
+                       struct err *err)
+{
+    struct generation base;
+    struct manifest sealed;
+    if (!access->base)
+        return 0;
+    int rc = generation_open_root (&base, access->frontend_root, access->base, false, err);
+    if (rc == 0)
+        rc = generation_open (&base, err);
+    if (rc == 0)
+        rc = generation_read_manifest (&base, access->base_sha256, arena, &sealed, err);
+    if (rc == 0)
+        rc = manifest_check_base (manifest, &sealed, err);
+    if (rc)
+        err_prefix (err, "compared with %s, from which it began", base.name);
+    generation_close (&base);
+    return rc;
+}
+
+static int write_bytes (int fd, const void *bytes, size_t len)
+{
+    return fd_write (fd, bytes, len) || fchmod (fd, 0444) || fsync (fd) ? -1 : 0;
+}
+
+static int write_new (int root, const char *name, const char *shown, const void *bytes, size_t len, struct err *err)
+{
+    int fd = tree_open_below (root, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno (err, ERR_IO, "cannot make %s", name);
+    int rc = write_bytes (fd, bytes, len) ? err_errno (err, ERR_IO, "cannot write %s", shown) : 0;
+    if (close (fd) && rc == 0)
+        rc = err_errno (err, ERR_IO, "cannot write %s", shown);
+    return rc;
+}
+
+/* The content is random, so that no two WITNESS files are equal byte by byte. Nothing depends on it. */
+static int write_witness (int root, struct err *err)
+{
+    unsigned char bits[16];
+    char line[2 * sizeof bits + 2];
+    if (getrandom (bits, sizeof bits, 0) != sizeof bits)
+        return err_errno (err, ERR_IO, "cannot get random bits for WITNESS");
+    for (size_t i = 0; i < sizeof bits; i++)
+        snprintf (line + 2 * i, 3, "%02x", bits[i]);
+    line[sizeof line - 2] = '\n';
+    return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line - 1, err);
+}
+
+/* Removes the files that a seal adds. Without MANIFEST no host reads the generation. */
+static int take_back (int root, struct err *err)
+{
+    static const char *const added[] = { MANIFEST_NAME, MANIFEST_PART_NAME, WITNESS_NAME };
+    struct stat st;
+    /* The files can be removed only from a writable folder. */
+    if (fstat (root, &st) == 0 && !(st.st_mode & 0200) && fchmod (root, 0755))
+        err_prefix (err, "(and the generation's folder cannot be made writable again)");
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (unlinkat (root, added[i], 0) && errno != ENOENT)
+            err_prefix (err, "(%s could not be removed from the failed generation)", added[i]);
+    return -1;
+}
+
+/* A plain rename: NFS lacks RENAME_NOREPLACE, and no MANIFEST was there when the names were checked. */
+static int seal_publish (const struct generation *generation, const struct buf *bytes, struct err *err)
+{
+    int root = generation->fd;
+    if (write_witness (root, err) || write_new (root, MANIFEST_PART_NAME, MANIFEST_NAME, bytes->ptr, bytes->len, err)) {
+        generation_explain_space (generation, bytes->len, err); /* before take_back frees space */
+        return take_back (root, err);
+    }
+    if (renameat (root, MANIFEST_PART_NAME, root, MANIFEST_NAME)) {
+        err_errno (err, ERR_IO, "cannot rename " MANIFEST_PART_NAME " to MANIFEST");
+        return take_back (root, err);
+    }
+    if (sync_folder (root) || fchmod (root, 0555) || sync_folder (root) || sync_folder (generation->root)) {
+        err_errno (err, ERR_IO, "cannot make the generation's folder read-only, or cannot sync it to disk");
+        return take_back (root, err);
+    }
+    return 0;
+}
+
+static int seal_generation (const struct generation *generation, const struct cache_access *access, struct arena *arena,
+                            struct manifest *manifest, struct buf *bytes, struct err *err)
+{
+    struct tree tree;
+    if (tree_list (generation->fd, NULL, arena, &tree, err))
+        return -1;
+    for (uint32_t i = 0; i < tree.n; i++)
+        if (manifest_is_reserved (tree.items[i].path))
+            return err_set (err, ERR_REFUSED,
+                            "\"%.*s\" already exists: the generation was sealed before, or the program made this file",
+                            TEXT_ARG (tree.items[i].path));
+    if (seal_entries (generation->fd, &tree, arena, manifest, err) ||
+        check_still (generation->fd, manifest, arena, err))
+        return generation_explain_space (generation, manifest->bytes, err);
+    if (check_base (access, manifest, arena, err))
+        return -1;
+    manifest_print (manifest, bytes);
+    if (bytes->overflow)
+        return err_set (
+            err, ERR_LIMIT,
+            "MANIFEST would be longer than %d bytes: the generation has too many files and folders, or too long names",
+            MANIFEST_BYTES_MAX);
+    return seal_publish (generation, bytes, err);
+}
+
+static void seal_describe (const struct cache_access *access, const struct manifest *manifest, const struct buf *bytes,
+                           struct arena *arena, struct seal *seal)
+{
+    char hex[DIGEST_HEX_BYTES];
+    struct digest digest = digest_of (bytes->ptr, bytes->len);
+    *seal = (struct seal){ .token = access->token,
+                           .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
+                           .entries = manifest->files,
+                           .bytes = manifest->bytes };
+}
+
+int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err)
+{
+    struct generation generation;
+    struct manifest manifest;
+    struct arena scratch = { 0 };
+    struct buf bytes;
+    int rc = -1;
+    if (access->role != CACHE_ROLE_WRITER)
+        return err_set (err, ERR_REFUSED,
+                        "only the writer of a cache generation can seal it, and this host is not its writer");
+    if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
+        return -1;
+    buf_init (&bytes, MANIFEST_BYTES_MAX);
+    if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err)) {
+        err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
+        goto out;
+    }
+    seal_describe (access, &manifest, &bytes, arena, seal);
+    rc = 0;
+out:
+    buf_release (&bytes);
+    arena_release (&scratch);
+    generation_close (&generation);
+    return rc;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/cache/audit.h"
-#include "common/cache/owners.h"
+#include "common/cache/storage.h"
 #include "common/cache/tree.h"
 #include "coordinator/catalogue/catalogue_private.h"
 

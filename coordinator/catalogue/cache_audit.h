@@ -15,7 +15,7 @@ struct cache_audit_progress {
 struct cache_audit_options {
     struct catalogue *catalogue;
     const char *root;
-    const uid_list *trust;  /* who may own a generation (owners.h); others' are not read; NULL: anybody */
+    const uid_list *trust;  /* who may own a generation (storage.h); others' are not read; NULL: anybody */
     bool every_byte;        /* else: names, kinds, sizes, modes */
     const uint64_t *tokens; /* only these; none: all */
     uint32_t tokens_n;

@@ -123,7 +123,7 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
 enum { STANDS_BYTES = 256 };
 bool collect_user_has_ended (const struct generation_user *user, char why[STANDS_BYTES]);
 
-/* ---- transfer_export.c, transfer_import.c ---- */
+/* ---- transfer.c ---- */
 
 /* Exports sealed generations from a cache root, and imports them into one. docs/guide/cache.md.
  *

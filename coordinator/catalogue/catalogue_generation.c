@@ -3,6 +3,7 @@
 
 #include "common/cache/tree.h"
 #include "common/wire/wire.h"
+#include "coordinator/verdict/majority.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +40,85 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
     return 0;
 }
 
+/* ---- which covers of a bundle's newest generation runs have a use for, and since which generation ---- */
+
+/* A generation's record does not change; whoever builds upon it lets go of what was unused for longest (majority.h). */
+
+static int cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
+                            const text_list *used, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < used->n && rc == 0; i++)
+        if (covers_have (&generation->covers, used->items[i]))
+            rc = database_change (catalogue->db, "record which rungs use a generation", NULL, err,
+                                  "INSERT INTO cover (bundle, cover, used) VALUES (?1, ?2, ?3)"
+                                  " ON CONFLICT DO UPDATE SET used = max (used, excluded.used)",
+                                  "tti", generation->bundle, used->items[i], generation->token);
+    return rc;
+}
+
+/* All covers of a bundle with a known use, the longest unused first. */
+static int list_used (const struct catalogue *catalogue, struct text bundle, struct arena *arena, text_list *out,
+                      struct err *err)
+{
+    uint32_t capacity = 0;
+    int row;
+    *out = (text_list){ 0 };
+    sqlite3_stmt *rows = database_ask (catalogue->db, err,
+                                       "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
+    if (!rows)
+        return -1;
+    while ((row = database_step (catalogue->db, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
+        if (out->n == capacity)
+            out->items = mem_grow (out->items, capacity = 2 * capacity + 64, sizeof *out->items);
+        out->items[out->n++] = database_text (rows, 0, arena);
+    }
+    sqlite3_finalize (rows); /* its error is already in `err` */
+    return row == SQLITE_DONE ? 0 : -1;
+}
+
+/* Appends the items of `of` that `from` has (`there`), or lacks. */
+static void add_where (text_list *to, const text_list *of, const text_list *from, bool there)
+{
+    for (uint32_t i = 0; i < of->n; i++)
+        if (covers_have (from, of->items[i]) == there)
+            to->items[to->n++] = of->items[i];
+}
+
+static int cover_sort_by_use (const struct catalogue *catalogue, struct fact_generation *generation,
+                              struct arena *arena, struct err *err)
+{
+    text_list used;
+    int rc = list_used (catalogue, generation->bundle, arena, &used, err);
+    if (rc == 0) {
+        text_list ordered = { .items = arena_array (arena, (size_t) generation->covers.n + used.n,
+                                                    sizeof *ordered.items) };
+        add_where (&ordered, &generation->covers, &used, false); /* never used since they were made */
+        add_where (&ordered, &used, &generation->covers, true);
+        generation->covers = ordered;
+    }
+    mem_free (used.items);
+    return rc;
+}
+
+static int cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
+                              struct err *err)
+{
+    struct arena arena = { 0 };
+    text_list used;
+    int rc = list_used (catalogue, generation->bundle, &arena, &used, err);
+    for (uint32_t i = 0; i < used.n && rc == 0; i++)
+        if (!covers_have (&generation->covers, used.items[i]))
+            rc = database_change (catalogue->db, "remove the record of rungs that used a generation", NULL, err,
+                                  "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
+                                  used.items[i]);
+    mem_free (used.items);
+    arena_release (&arena);
+    return rc;
+}
+
+/* ---- finding ---- */
+
 int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, struct fact_generation *out,
                            struct arena *arena, struct err *err)
 {
@@ -56,7 +136,7 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
         uint64_t token = (uint64_t) sqlite3_column_int64 (newest, 0);
         rc = catalogue_decode_generation (catalogue, newest, 1, 2, token, bundle, out, arena, err);
         if (rc == 0 && !catalogue->looking)
-            rc = catalogue_cover_sort_by_use (catalogue, out, arena, err);
+            rc = cover_sort_by_use (catalogue, out, arena, err);
     } else if (row == SQLITE_DONE) {
         *out = (struct fact_generation){ 0 };
         rc = 0;
@@ -115,7 +195,7 @@ static int catalogue_generation_publish (const struct catalogue *catalogue, stru
         (database_change (catalogue->db, "publish a generation", NULL, err,
                           "INSERT INTO generation (token, bundle, run, record) VALUES (?1, ?2, ?3, ?4)", "ittb",
                           generation->token, generation->bundle, run, record) != 0 ||
-         catalogue_cover_drop_absent (catalogue, generation, err) != 0))
+         cover_drop_absent (catalogue, generation, err) != 0))
         return -1;
     return database_change (catalogue->db, "give up a lease", NULL, err,
                             "DELETE FROM lease WHERE token = ?1 AND run = ?2", "it", generation->token, run);
@@ -182,7 +262,7 @@ static int use (const struct catalogue *catalogue, const struct fact_generation 
                          "INSERT OR REPLACE INTO user (token, run, home, machine) VALUES (?1, ?2, ?3, ?4)", "ittt",
                          token, user->run, user->home, user->machine) != 0)
         return -1;
-    return catalogue_cover_mark_used (catalogue, generation, covers, err);
+    return cover_mark_used (catalogue, generation, covers, err);
 }
 
 int catalogue_use_generation (struct catalogue *catalogue, const struct fact_generation *generation,

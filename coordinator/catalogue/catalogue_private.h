@@ -29,14 +29,4 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
                                  uint64_t token, struct text bundle, struct fact_generation *out, struct arena *arena,
                                  struct err *err);
 
-/* in the caller's transaction. `used`: covers of a ladder; those that the generation lacks are ignored. */
-int catalogue_cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
-                               const text_list *used, struct err *err);
-/* Sorts its covers, the longest unused first; those never used come before all others, in their order. */
-int catalogue_cover_sort_by_use (const struct catalogue *catalogue, struct fact_generation *generation,
-                                 struct arena *arena, struct err *err);
-/* Forgets the use of covers that this generation, the newest, lacks. */
-int catalogue_cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
-                                 struct err *err);
-
 #endif

@@ -12,7 +12,7 @@ enum { CACHE_OPERANDS_MAX = 1024, CACHE_FORGET_MAX = 64 };
 
 struct cache_request {
     const char *root, *run, *slice; /* where; none: the last run's */
-    const char *trust;              /* uids in words (owners.h), besides those of the plan */
+    const char *trust;              /* uids in words (storage.h), besides those of the plan */
     bool json, quick, dropped, abandoned, dry_run;
     uint32_t keep;
     const char *forget[CACHE_FORGET_MAX];

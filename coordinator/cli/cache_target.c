@@ -1,6 +1,6 @@
 #include "coordinator/cli/cache.h"
 
-#include "common/cache/owners.h"
+#include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"

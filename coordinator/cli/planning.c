@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cache/owners.h"
+#include "common/cache/storage.h"
 #include "common/model/secret.h"
 #include "coordinator/cli/hosts.h"
 

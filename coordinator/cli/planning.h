@@ -27,7 +27,7 @@ int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *
                               var_list *groups);
 /* The plan of a slice that was made by this program: `text`, which problems call `name`. */
 int planning_load_text (struct cli *cli, const char *name, const char *text, struct arena *arena, struct plan *plan);
-/* Could others change the cache, as far as this machine shares it? ERR_REFUSED (owners.h). Hosts ask for themselves. */
+/* Could others change the cache, as far as this machine shares it? ERR_REFUSED (storage.h). Hosts ask for themselves. */
 int planning_check_cache_owners (const struct plan *plan, struct err *err);
 /* $HOME, else as the system knows it; NULL: nowhere. */
 const char *planning_user_home (void);

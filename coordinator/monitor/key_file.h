@@ -72,7 +72,7 @@ struct certificate_meta {
 void certificate_format (const struct link_keys *keys, const struct certificate_meta *words, uint32_t n,
                          struct buf *out);
 
-/* ---- ticket.c ---- */
+/* ---- tickets ---- */
 
 /* Launcher join: makes and reads tickets, with which a host's worker joins by itself.
  *

@@ -78,7 +78,7 @@ void xml_lines (struct buf *out, struct text lines);
 /* " name="value"" */
 void xml_attribute (struct buf *out, const char *name, struct text value, uint32_t columns);
 
-/* ---- attempts.c ---- */
+/* ---- attempts ---- */
 
 /* What hosts did, attempt by attempt, and whose failure each cascade followed. Pure. */
 

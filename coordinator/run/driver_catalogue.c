@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/cache_audit.h"

@@ -9,7 +9,7 @@
 #include "coordinator/picture/scene.h"
 #include "coordinator/view/line.h"
 
-/* ---- state.c, filter.c ---- */
+/* ---- state.c ---- */
 
 /* What is looked at in a terminal: order, filter, cursor, marks, opened hosts; and what a key changes in it.
  *

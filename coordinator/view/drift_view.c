@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coordinator/story/merge.h"
-#include "coordinator/view/doc.h"
+#include "coordinator/view/line.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 

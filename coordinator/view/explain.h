@@ -8,8 +8,8 @@
 #define SLICEUP_COORDINATOR_VIEW_EXPLAIN_H
 
 #include "coordinator/story/board.h"
-#include "coordinator/view/doc.h"
 #include "coordinator/view/drift_view.h"
+#include "coordinator/view/line.h"
 
 enum explain_mark {
     EXPLAIN_NONE = 0,

@@ -7,9 +7,9 @@
 #include "coordinator/story/merge.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/failure_reading.h"
-#include "coordinator/view/doc.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/explain.h"
+#include "coordinator/view/line.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 

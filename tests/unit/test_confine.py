@@ -18,7 +18,7 @@ WORKER = pathlib.Path(os.environ.get("SLICEUP_BUILD", TOP / "build-test")) / "bi
 CANARY = TOP / "tests" / "canaries" / "writes_cache.py"
 ORDINARY = 65534
 IS_ROOT = os.geteuid() == 0
-# worker/sandbox/confine_caps.c, as far as this process may give them on
+# worker/sandbox/confine_rights.c, as far as this process may give them on
 BOUNDING = re.search(r"CapBnd:\t(\w+)", pathlib.Path("/proc/self/status").read_text())[1]
 KEPT_CAPS = f"{0x180c0fb & int(BOUNDING, 16):016x}"
 # Who takes requests at a socket is out of reach only where Landlock knows of abstract names (ABI 6).

@@ -1,6 +1,6 @@
 /* links: view */
 /* Nothing that a program printed leaves its cell, its paragraph or its block of code. */
-#include "coordinator/view/doc.h"
+#include "coordinator/view/line.h"
 #include "test.h"
 
 static void expect (struct buf *out, const char *wanted)

@@ -2,7 +2,6 @@
 
 #include "common/base/digest.h"
 #include "common/cache/cache.h"
-#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

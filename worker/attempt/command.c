@@ -1,7 +1,7 @@
 #include "worker/attempt/command.h"
 
 #include "common/base/path.h"
-#include "common/cache/owners.h"
+#include "common/cache/storage.h"
 #include "common/frontend/frontend.h"
 #include "worker/attempt/counters.h"
 #include "worker/attempt/environ.h"

@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/cache/owners.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

@@ -41,7 +41,7 @@ struct landlock_paths {
     const char *const *own; /* may be written even in closed paths */
     uint32_t open_n, closed_n, own_n;
     /* Cannot be read either, so not locked, except the folder `shown` (NULL: none) in them. The first is /dev, of which
-     * only the allowed devices (confine_devices.c) and `open` are accessible. None: all is readable, /dev is the program's own. */
+     * only the allowed devices (confine_rights.c) and `open` are accessible. None: all is readable, /dev is the program's own. */
     const char *const *hidden, *shown;
     uint32_t hidden_n;
 };

@@ -60,9 +60,9 @@ void confine_sandbox_add_note (struct confine_sandbox *sandbox, struct arena *ar
  * Every mount becomes read-only except the open places. Closed paths in those become read-only too, and no parent of
  * them can be moved away. Scratch and a writer's own generation stay writable. The constant path shows the generation
  * itself, or an overlay over it. Hidden are the catalogue, where a lock would be as harmful as a write, and the plan's
- * hidden paths. /dev is its own: confine_devices.c.
+ * hidden paths. /dev is its own: confine_rights.c.
  *
- * With CAP_SYS_ADMIN the namespace is made directly, and dropped capabilities (confine_caps.c) protect it. Without it, it is
+ * With CAP_SYS_ADMIN the namespace is made directly, and dropped capabilities (confine_rights.c) protect it. Without it, it is
  * made inside a user namespace, and the program gets a second one inside that, in which mounts of the first are locked
  * (mount_namespaces(7)). Later mounts of the host, outside of closed paths, appear in it unchanged. */
 
@@ -76,7 +76,7 @@ enum { LANDLOCK_ABI_REFER = 2, LANDLOCK_ABI_TRUNCATE = 3, LANDLOCK_ABI_SCOPE = 6
 int landlock_abi (void);                  /* 0: there is none */
 uint64_t landlock_write_rights (int abi); /* all rights to change something that this ABI has */
 
-/* ---- confine_caps.c ---- */
+/* ---- confine_rights.c ---- */
 
 /* The capabilities that a confined program keeps (capabilities(7)). All others, also those of later
  * kernels, are dropped. */
@@ -91,8 +91,6 @@ extern const uint64_t confine_caps_kept;
 bool confine_caps_have (int capability); /* effective */
 /* Drops all but `kept` from the bounding, permitted, effective, inheritable and ambient sets. */
 int confine_caps_keep (uint64_t kept, struct err *err);
-
-/* ---- confine_devices.c ---- */
 
 /* Which device nodes a program may use: those that programs need, identified by the kernel's own
  * names, whatever their path. All others are refused: a program that can open a disk, by any node, has every file
@@ -124,7 +122,7 @@ int confine_overlay_mount (const char *generation, const char *scratch, const ch
 int confine_overlay_collect (const char *scratch, struct arena *arena, struct confine_overlay_writes *out,
                              struct err *err);
 
-/* ---- scratch_generation.c ---- */
+/* ---- write_probe.c ---- */
 
 /* Makes a folder like a sealed generation, to test write protection on.
  *
