@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "coordinator/view/status.h"
+
 enum { ROWS_FOR_ALL = 8 };
 
 const char *number_print (uint64_t number, char out[NUMBER_BYTES])
@@ -18,14 +20,6 @@ const char *number_print (uint64_t number, char out[NUMBER_BYTES])
     return out;
 }
 
-static uint32_t rungs_passed (const struct scene *scene)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < scene->rungs_n; i++)
-        n += board_rung_outcome (scene->board, i) == OUTCOME_PASSED;
-    return n;
-}
-
 static void draw_header (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
@@ -33,7 +27,7 @@ static void draw_header (const struct drawing *drawing)
     char span[DURATION_TEXT_BYTES], joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 0, 0, drawing->cells->columns);
     line_painted (&line, PAINT_STRONG, board->plan.slice);
-    line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", rungs_passed (scene), scene->rungs_n,
+    line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", grid_rungs_passed (board), scene->rungs_n,
                  duration_print (scene->now_ms + board->away_ms, span), number_print (board->joined_n, joined),
                  number_print (scene->hosts_n, hosts));
     if (scene->left_ms && !board->ended)

@@ -35,6 +35,7 @@ void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, str
  * Rows are no wider than style.columns (0: any width): a narrow terminal loses the bar, then the pass, then the time.
  * Failures are never cut. Pure. */
 
+uint32_t grid_rungs_passed (const struct board *board);
 /* Each line ends with a newline. */
 void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out);
 

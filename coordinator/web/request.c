@@ -61,15 +61,6 @@ static bool is_run (const char *run)
     return strcmp (run, "last") == 0 || (len == strlen (run) && len >= 1 && len <= 32);
 }
 
-static bool take_from (struct text value, int64_t *out)
-{
-    uint64_t from;
-    bool fits = text_to_u64 (value, &from) && from <= INT64_MAX;
-    if (fits)
-        *out = (int64_t) from;
-    return fits;
-}
-
 /* "40000-120000", in ms; until 0: to now. */
 static bool take_time (struct text value, struct web_request *out)
 {
@@ -94,7 +85,7 @@ static bool take_value (struct text name, struct text value, struct web_request 
     if (text_is (name, "attempt"))
         return text_to_u64 (value, &out->attempt) && out->attempt > 0 && out->attempt <= UINT32_MAX;
     if (text_is (name, "from"))
-        return take_from (value, &out->from);
+        return text_to_u64 (value, &out->from) && out->from <= INT64_MAX;
     if (text_is (name, "time"))
         return take_time (value, out);
     if (text_is (name, "since"))
@@ -159,7 +150,7 @@ static int take_query (size_t route, struct text query, struct web_request *out,
 
 int web_request_parse (struct text target, struct web_request *out, struct err *err)
 {
-    *out = (struct web_request){ .run = "last", .from = -1 };
+    *out = (struct web_request){ .run = "last", .from = UINT64_MAX };
     if (target.len > WEB_TARGET_MAX_BYTES)
         return err_set (err, ERR_PARSE, "the address is longer than %d bytes", WEB_TARGET_MAX_BYTES);
     struct text query = target, path = text_take_until (&query, '?');

@@ -199,7 +199,7 @@ struct http_answer *answer_log (const struct served_run *run, const struct web_r
     if (fd < 0)
         return answer_refusal (NOT_FOUND, "nothing was printed there yet, or there is no such host, rung or attempt");
     off_t end = lseek (fd, 0, SEEK_END), last = end > ANSWER_LOG_BYTES ? end - ANSWER_LOG_BYTES : 0;
-    off_t from = request->from >= 0 ? (off_t) request->from : last;
+    off_t from = request->from != UINT64_MAX ? (off_t) request->from : last;
     ssize_t n = from < end ? pread (fd, piece, sizeof piece, from) : 0; /* behind its end: nothing yet */
     close (fd);
     if (n < 0)

@@ -43,7 +43,7 @@ struct web_request {
     char host[WEB_NAME_BYTES], rung[WEB_NAME_BYTES];
     uint32_t pass; /* enum pass */
     uint64_t attempt, since;
-    int64_t from;               /* offset in a log; -1: its end */
+    uint64_t from;              /* offset in a log; UINT64_MAX: its end */
     uint64_t from_ms, until_ms; /* range of time (struct scene_query) */
     bool wait;
     uint32_t form; /* enum web_form */

@@ -21,7 +21,7 @@ TEST (each_parameter_is_read)
     assert_int_equal (request.pass, PASS_COLD);
     assert_int_equal (request.attempt, 3);
     assert_int_equal (request.from, 65536);
-    assert_int_equal (parsed ("/api/log?host=h&rung=a&pass=once&attempt=1").from, -1);
+    assert_int_equal (parsed ("/api/log?host=h&rung=a&pass=once&attempt=1").from, UINT64_MAX);
     request = parsed ("/api/state?since=18446744073709551615&wait=1");
     assert_true (request.wait && request.since == UINT64_MAX);
     assert_string_equal (request.run, "last");

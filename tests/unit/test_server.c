@@ -345,7 +345,7 @@ static void assert_log (const struct lab *lab, const char *rung, unsigned status
     struct rung rungs = { .id = text_of (rung) };
     struct fact opened = { .kind = FACT_RUN_OPENED, .index = 1 };
     struct served_run run = { .dir = lab->dir, .feed = feed_create (BOARD_JUDGED_STATE) };
-    struct web_request request = { .host = "h0", .pass = PASS_ONCE, .attempt = 1, .from = -1 };
+    struct web_request request = { .host = "h0", .pass = PASS_ONCE, .attempt = 1, .from = UINT64_MAX };
     opened.of.run_opened = (struct fact_run_opened){ .run = text_of (lab->dir.id) };
     opened.of.run_opened.plan = (struct plan){ .hosts = { &host, 1 }, .rungs = { &rungs, 1 } };
     snprintf (request.rung, sizeof request.rung, "%s", rung);
