@@ -77,21 +77,6 @@ static const char schema[] =
     "CREATE TABLE fact (idx INTEGER PRIMARY KEY NOT NULL, kind INTEGER NOT NULL, at_ms INTEGER NOT NULL,"
     " wall_ms INTEGER NOT NULL, bytes BLOB NOT NULL, chain BLOB NOT NULL);";
 
-static int write_meta (sqlite3 *db, const char *run_id_hex, struct err *err)
-{
-    sqlite3_stmt *insert = database_prepare (
-        db, "INSERT INTO meta (name, value) VALUES ('format', ?1), ('run', ?2), ('last', 0), ('mark', 1)", err);
-    if (!insert)
-        return -1;
-    bool written = sqlite3_bind_int (insert, 1, JOURNAL_FORMAT) == SQLITE_OK &&
-                   sqlite3_bind_text (insert, 2, run_id_hex, -1, SQLITE_STATIC) == SQLITE_OK &&
-                   sqlite3_step (insert) == SQLITE_DONE;
-    if (!written)
-        database_fail (db, "write the journal header", err);
-    sqlite3_finalize (insert); /* its error is already in `err` */
-    return written ? 0 : -1;
-}
-
 /* SQLite returns the resulting mode, without an error. */
 static int demand_wal (sqlite3 *db, struct err *err)
 {
@@ -135,7 +120,11 @@ static int create_tables (sqlite3 *db, const char *run_id_hex, struct err *err)
 {
     if (database_run (db, schema, "make the tables", err) != 0)
         return -1;
-    return write_meta (db, run_id_hex, err) != 0 ? -1 : database_run (db, "COMMIT", "write the tables to disk", err);
+    if (database_change (db, "write the journal header", NULL, err,
+                         "INSERT INTO meta (name, value) VALUES ('format', ?1), ('run', ?2), ('last', 0), ('mark', 1)",
+                         "it", (uint64_t) JOURNAL_FORMAT, text_of (run_id_hex)) != 0)
+        return -1;
+    return database_run (db, "COMMIT", "write the tables to disk", err);
 }
 
 /* ---- its thread ---- */

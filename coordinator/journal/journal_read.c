@@ -262,41 +262,26 @@ int journal_reader_seek_last (struct journal_reader *reader, struct err *err)
     return last < 1 ? 1 : journal_reader_seek (reader, (uint64_t) last - 1, err);
 }
 
-/* One value of meta as text. */
-static int meta_text (const struct journal_reader *reader, sqlite3_stmt *meta, const char *name, char *out,
-                      size_t out_bytes, struct err *err)
+static bool meta_text (sqlite3_stmt *meta, int column, char *out, size_t out_bytes)
 {
-    if (sqlite3_bind_text (meta, 1, name, -1, SQLITE_STATIC) != SQLITE_OK)
-        return read_failed (reader, 0, err);
-    int rc = sqlite3_step (meta);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return read_failed (reader, 0, err);
-    const char *value = rc == SQLITE_ROW ? (const char *) sqlite3_column_text (meta, 0) : NULL;
-    struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, 0) : 0 };
-    if (text.len == 0 || !text_to_c (text, out, out_bytes))
-        return damaged (reader, 0,
-                        strcmp (name, "run") == 0 ? "the journal has no run id" : "the journal has no format version",
-                        err);
-    sqlite3_reset (meta); /* nothing failed */
-    return 0;
+    const char *value = (const char *) sqlite3_column_text (meta, column);
+    struct text text = { .ptr = value, .len = value ? (uint32_t) sqlite3_column_bytes (meta, column) : 0 };
+    return text.len > 0 && text_to_c (text, out, out_bytes);
 }
 
-/* Journals of earlier versions lack this row. */
-static int meta_marked (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
-{
-    if (sqlite3_bind_text (meta, 1, "mark", -1, SQLITE_STATIC) != SQLITE_OK)
-        return read_failed (reader, 0, err);
-    int rc = sqlite3_step (meta);
-    reader->marked = rc == SQLITE_ROW;
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : read_failed (reader, 0, err);
-}
+/* Journals of earlier versions have no row `mark`. */
+static const char meta_values[] = "SELECT (SELECT value FROM meta WHERE name = 'format'),"
+                                  " (SELECT value FROM meta WHERE name = 'run'),"
+                                  " EXISTS (SELECT 1 FROM meta WHERE name = 'mark')";
 
 static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct err *err)
 {
     char text[24];
     uint64_t format;
-    if (meta_text (reader, meta, "format", text, sizeof text, err) != 0)
-        return -1;
+    if (sqlite3_step (meta) != SQLITE_ROW)
+        return read_failed (reader, 0, err);
+    if (!meta_text (meta, 0, text, sizeof text))
+        return damaged (reader, 0, "the journal has no format version", err);
     if (!text_to_u64 (text_of (text), &format) || format == 0)
         return err_set (err, ERR_DAMAGE, "journal %s is damaged: its format is not a number; " JOURNAL_REMEDY,
                         reader->path);
@@ -305,10 +290,11 @@ static int meta_check (struct journal_reader *reader, sqlite3_stmt *meta, struct
                         "journal %s has format %" PRIu64 ", but this sliceup reads format %d: use the "
                         "sliceup that wrote it",
                         reader->path, format, JOURNAL_FORMAT);
-    if (meta_text (reader, meta, "run", reader->run, sizeof reader->run, err) != 0)
-        return -1;
+    if (!meta_text (meta, 1, reader->run, sizeof reader->run))
+        return damaged (reader, 0, "the journal has no run id", err);
     reader->chain = journal_chain_start (reader->run);
-    return meta_marked (reader, meta, err);
+    reader->marked = sqlite3_column_int (meta, 2);
+    return 0;
 }
 
 static sqlite3_stmt *journal_read_prepare (const struct journal_reader *reader, const char *sql, struct err *err)
@@ -321,7 +307,7 @@ static sqlite3_stmt *journal_read_prepare (const struct journal_reader *reader, 
 
 static int reader_prepare (struct journal_reader *reader, struct err *err)
 {
-    sqlite3_stmt *meta = journal_read_prepare (reader, "SELECT value FROM meta WHERE name = ?1", err);
+    sqlite3_stmt *meta = journal_read_prepare (reader, meta_values, err);
     int rc = meta ? meta_check (reader, meta, err) : -1;
     sqlite3_finalize (meta); /* its error is already in `err` */
     if (rc != 0)
