@@ -7,12 +7,7 @@
  * the kernel may report pages as clean that never reached the disk).
  *
  * Before journal_durable_index rises, the last durable fact is noted in a separate file, <path>.mark. So a log that
- * SQLite cuts at a bad checksum is not taken as complete (docs/spec/journal.md).
- *
- * Table fact (idx INTEGER PRIMARY KEY, kind, at_ms, wall_ms, bytes BLOB, chain BLOB): `bytes` is the wire encoding of
- * the fact, chain = sha256 (previous chain || bytes); fact 1 is chained to sha256 ("sliceup journal 1 " || run id).
- * Table meta holds the format version (journal_private.h), run id, the last index and that there is a mark. kind, at_ms
- * and wall_ms repeat what is in `bytes`, for people with an SQL shell; nothing of ours reads them. */
+ * SQLite cuts at a bad checksum is not taken as complete. docs/spec/journal.md: tables, chain, mark, locks. */
 #ifndef SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H
 #define SLICEUP_COORDINATOR_JOURNAL_JOURNAL_H
 
@@ -42,7 +37,7 @@ bool journal_problem (struct journal *journal, struct err *err);
 /* -1 stops; without a function, facts are only verified. */
 typedef int journal_fact_fn (void *owner, uint64_t index, struct text bytes, struct err *err);
 int journal_read (const char *path, journal_fact_fn *fn, void *owner, struct err *err);
-/* Was anything ever recorded there? No, if there is no journal. */
+/* Was anything ever recorded there? No, if there is no journal. ERR_DAMAGE: it was, and is gone. */
 int journal_has_facts (const char *path, bool *any, struct err *err);
 /* An open reader for following a live run: each call continues where the last one ended. */
 struct journal_reader;

@@ -30,14 +30,10 @@ const char *journal_reader_run_id (const struct journal_reader *reader); /* live
 
 /* ---- journal_lock.c ---- */
 
-/* Locks a journal for its one writer, and checks that its file system is safe.
+/* Locks a journal for its one writer (docs/spec/journal.md, "The two locks"), and checks that its file system is safe.
  *
- * The lock is an OFD lock on <path>.lock, whose text is the holder's pid. It ends with the process, however that ends.
- * The file stays, because removing it would let two processes lock two files of one name. Classic POSIX locks do not
- * work: any close of the file in this process would drop them.
- *
- * In case somebody removes that file, the holder also locks the journal's mark: a journal without its mark is refused,
- * so removing both lets nobody in. That lock begins at the holder's pid. */
+ * <path>.lock stays, because removing it would let two processes lock two files of one name. Classic POSIX locks do not
+ * work: any close of the file in this process would drop them. */
 
 /* The descriptor that holds the lock (close it to release), or -1: ERR_STATE names the pid that has it. */
 int journal_lock_take (const char *path, struct err *err);
@@ -51,15 +47,9 @@ int journal_place_check (const char *path, struct err *err);
 
 /* ---- journal_mark.c ---- */
 
-/* Reads and writes the mark of a journal, <journal>.mark: the file that names the last
- * acknowledged fact.
- *
- * SQLite ends a write-ahead log at its first bad checksum and treats the rest as never written. The mark reveals that:
- * it names the last fact that was durable before others could act on it, and the chain's digest there. Three slots,
- * each on its own page, hold run, boot, index, digest and a sha256 over them; the valid one with the highest index
- * counts. Its writer never touches the slot that reached the disk last, so a power loss leaves a valid one. Without a
- * power loss all three are valid: an incomplete mark not known to be of another boot is damaged. docs/spec/journal.md
- * says what it promises. */
+/* Reads and writes the mark of a journal, <journal>.mark: the file that names the last acknowledged fact
+ * (docs/spec/journal.md). Its writer never touches the slot that reached the disk last, so a power loss leaves a valid
+ * one. Without a power loss all are valid: an incomplete mark not known to be of another boot is damaged. */
 
 enum { MARK_SLOTS = 3, MARK_SLOT_BYTES = 4096, MARK_NOTE_BYTES = 192, MARK_BOOT_BYTES = 36 };
 

@@ -402,28 +402,16 @@ void journal_reader_close (struct journal_reader *reader)
     mem_free (reader);
 }
 
-/* Without facts, checks by the mark whether there should be any. */
-static int ask_for_facts (struct journal_reader *reader, bool *any, struct err *err)
-{
-    static const char asks[] = "SELECT EXISTS (SELECT 1 FROM fact)"
-                               " OR (SELECT value FROM meta WHERE name = 'last') IS NOT 0";
-    sqlite3_stmt *ask = journal_read_prepare (reader, asks, err);
-    int rc = ask ? sqlite3_step (ask) : SQLITE_ERROR;
-    if (rc == SQLITE_ROW)
-        *any = sqlite3_column_int (ask, 0) != 0;
-    else if (ask)
-        read_failed (reader, 0, err);
-    sqlite3_finalize (ask); /* its error is already in `err` */
-    return rc != SQLITE_ROW ? -1 : *any ? 0 : journal_reader_read_rest (reader, NULL, NULL, err);
-}
-
 int journal_has_facts (const char *path, bool *any, struct err *err)
 {
     *any = false;
     if (!journal_exists (path))
         return 0;
     struct journal_reader *reader = journal_reader_open (path, err);
-    int rc = reader ? ask_for_facts (reader, any, err) : -1;
+    int rc = reader ? journal_reader_seek_last (reader, err) : -1;
+    *any = rc == 0;
+    if (rc > 0) /* the mark says whether there should be any */
+        rc = journal_reader_read_rest (reader, NULL, NULL, err);
     journal_reader_close (reader);
     return rc;
 }

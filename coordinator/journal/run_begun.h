@@ -1,9 +1,7 @@
 /* run_begun.h - records and checks whether a run has begun. It begins when its first fact is durable; before that
  * nothing is started on a host.
  *
- * A file beside its folder, <home>/runs/<run id>.unbegun, says that nothing was done yet because of its facts: it is
- * made before the folder, and durably removed before any effect of the first fact. A run without facts was never begun
- * if the file exists, else it is damaged; a missing journal alone proves neither.
+ * A file beside its folder, <home>/runs/<run id>.unbegun, says so: docs/spec/journal.md, "The sign".
  *
  * A coordinator killed before that leaves a folder. Makers of runs hold a shared lock on <home>/runs/.making until the
  * run's journal has its own lock; a remover of unbegun runs holds it alone. So a run that is being made is not mistaken

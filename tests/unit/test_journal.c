@@ -121,8 +121,8 @@ TEST_ON (place, a_journal_that_lost_all_its_facts_had_some)
     assert_int_equal (sqlite3_open (place->path, &db), SQLITE_OK);
     assert_int_equal (sqlite3_exec (db, "DELETE FROM fact", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
-    assert_int_equal (journal_has_facts (place->path, &any, NULL), 0);
-    assert_true (any);
+    assert_int_equal (journal_has_facts (place->path, &any, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_DAMAGE);
 }
 
 TEST_ON (place, a_missing_journal_is_said_to_be_missing)
