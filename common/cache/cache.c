@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/rng.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
@@ -180,7 +180,7 @@ int cache_set_symlink (const char *link_path, const char *dir, struct err *err)
 /* ---- sealing ---- */
 
 /* syncfs(2) also waits for whatever else is being written there, so a few entries are made durable one by one. */
-enum { SYNC_EACH_MAX = 512 };
+enum { SYNC_EACH_MAX = 512, WITNESS_DIGITS = 32 };
 enum { WRITE_AND_WAIT = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER };
 
 /* Since Linux 5.8 syncfs(2) reports failed writes. Shared storage needs fsync: an NFS client then writes again what the
@@ -321,14 +321,11 @@ static int write_new (int root, const char *name, const char *shown, const void 
 /* The content is random, so that no two WITNESS files are equal byte by byte. Nothing depends on it. */
 static int write_witness (int root, struct err *err)
 {
-    unsigned char bits[16];
-    char line[2 * sizeof bits + 2];
-    if (getrandom (bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random bits for WITNESS");
-    for (size_t i = 0; i < sizeof bits; i++)
-        snprintf (line + 2 * i, 3, "%02x", bits[i]);
-    line[sizeof line - 2] = '\n';
-    return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line - 1, err);
+    char line[WITNESS_DIGITS + 1];
+    if (random_hex (line, WITNESS_DIGITS, WITNESS_NAME, err) != 0)
+        return -1;
+    line[WITNESS_DIGITS] = '\n';
+    return write_new (root, WITNESS_NAME, WITNESS_NAME, line, sizeof line, err);
 }
 
 /* Removes the files that a seal adds. Without MANIFEST no host reads the generation. */

@@ -7,10 +7,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/rng.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include "common/io/proc.h"
@@ -104,11 +104,10 @@ static int place_id (int root, const char *line)
 
 static int make_id (int root, const char *path, struct err *err)
 {
-    uint64_t bits;
     char line[LINE_LEN + 1];
-    if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random bits for the id of the cache's storage");
-    snprintf (line, sizeof line, "%016llx\n", (unsigned long long) bits);
+    if (random_hex (line, ID_LEN, "the id of the cache's storage", err) != 0)
+        return -1;
+    snprintf (line + ID_LEN, 2, "\n");
     if (place_id (root, line) && errno != EEXIST)
         return err_errno (err, ERR_IO, "cannot make %.200s/storage, the id of the cache's storage", path);
     if (fsync (root) && errno != EINVAL)

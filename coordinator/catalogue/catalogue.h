@@ -98,7 +98,7 @@ int catalogue_generation_state (struct catalogue *catalogue, uint64_t token, enu
 /* Clears the row of a collected token; its number stays used. */
 int catalogue_finish_removal (struct catalogue *catalogue, uint64_t token, struct err *err);
 
-/* ---- collect.c ---- */
+/* ---- removing ---- */
 
 /* Removes generations that are no longer needed, in an order that is safe against a crash.
  *

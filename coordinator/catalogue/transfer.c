@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -294,14 +293,6 @@ static int make_generation (const struct import_request *request, const struct c
     return rc;
 }
 
-static int transfer_import_publish (struct catalogue *catalogue, const struct import_request *request, struct text run,
-                                    uint64_t token, struct err *err)
-{
-    struct fact_generation generation = *request->claim;
-    generation.token = token;
-    return catalogue_publish (catalogue, run, &generation, err);
-}
-
 static int undo (struct catalogue *catalogue, const struct import_request *request, struct text run, uint64_t token,
                  struct err *err)
 {
@@ -316,11 +307,13 @@ static int undo (struct catalogue *catalogue, const struct import_request *reque
 static int bring_in (struct catalogue *catalogue, const struct import_request *request, const struct carried *carried,
                      struct text run, uint64_t token, struct err *err)
 {
+    struct fact_generation generation = *request->claim;
     struct transfer_beat *beat = transfer_beat_begin (request->root, token, run, err);
     int rc = beat ? make_generation (request, carried, token, err) : -1;
     transfer_beat_end (beat);
+    generation.token = token;
     if (rc == 0)
-        rc = transfer_import_publish (catalogue, request, run, token, err);
+        rc = catalogue_publish (catalogue, run, &generation, err);
     return rc == 0 ? 0 : undo (catalogue, request, run, token, err);
 }
 
@@ -461,7 +454,7 @@ static int name_it (const char *part, const char *to, struct err *err)
 static int begin_part (const char *to, char part[PATH_MAX], struct err *err)
 {
     struct stat st;
-    uint32_t bits = 0;
+    char digits[9];
     size_t len = strlen (to);
     if (len == 0 || len > PATH_MAX - 320 ||
         to[len - 1] == '/') /* what is added stays below that, names of entries too */
@@ -469,9 +462,9 @@ static int begin_part (const char *to, char part[PATH_MAX], struct err *err)
                         to);
     if (lstat (to, &st) == 0)
         return exists_already (to, err);
-    if (getrandom (&bits, sizeof bits, 0) != sizeof bits)
-        return err_errno (err, ERR_IO, "cannot get random numbers for the name of a folder");
-    snprintf (part, PATH_MAX, "%s.part-%08x", to, bits);
+    if (random_hex (digits, sizeof digits - 1, "the name of a folder", err) != 0)
+        return -1;
+    snprintf (part, PATH_MAX, "%s.part-%s", to, digits);
     return mkdir (part, 0755) == 0 ? 0 : err_errno (err, ERR_IO, "cannot make %s", part);
 }
 

@@ -9,9 +9,8 @@
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/picture/feed.h"
+#include "coordinator/picture/scene.h"
 #include "coordinator/verdict/stands.h"
-#include "coordinator/view/waiting.h"
 #include <signal.h>
 
 struct learned {

@@ -9,7 +9,6 @@
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/status.h"
-#include "coordinator/view/waiting.h"
 
 enum { GRID_BYTES = 4 << 20, LOGGED_BYTES = 1 << 20, PROGRAM_BYTES = 1100, LINES_TICK_MS = 200, SESSION_TICK_MS = 40 };
 

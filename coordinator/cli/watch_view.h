@@ -11,7 +11,7 @@
 #include "common/model/fact.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/picture/feed.h"
+#include "coordinator/picture/scene.h"
 #include "coordinator/story/board.h"
 
 struct watch_view_options {

@@ -1,4 +1,4 @@
-#include "coordinator/picture/feed.h"
+#include "coordinator/picture/scene.h"
 
 #include <stdlib.h>
 #include <string.h>

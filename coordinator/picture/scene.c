@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coordinator/picture/scene_private.h"
-#include "coordinator/view/waiting.h"
+#include "coordinator/view/status.h"
 
 enum { COLUMNS_MAX = 128, WAITING_BYTES = 1 << 20, WAITING_SET_COLUMNS = 48 };
 

@@ -3,7 +3,6 @@
 #include "common/base/duration.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
-#include "coordinator/view/waiting.h"
 
 enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/waiting.h"
+#include "coordinator/view/status.h"
 
 enum { SENTENCE_BYTES = 1 << 20, SET_COLUMNS = 120, EXIT_CACHE_VIOLATION = 4 };
 

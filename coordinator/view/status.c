@@ -8,7 +8,6 @@
 #include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/record_json.h"
-#include "coordinator/view/waiting.h"
 
 enum { LINES_BYTES = 1 << 20 };
 

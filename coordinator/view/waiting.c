@@ -1,4 +1,4 @@
-#include "coordinator/view/waiting.h"
+#include "coordinator/view/status.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

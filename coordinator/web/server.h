@@ -14,7 +14,7 @@
 #include "common/io/loop.h"
 #include "common/model/plan.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/picture/feed.h"
+#include "coordinator/picture/scene.h"
 
 /* ---- request.c ---- */
 

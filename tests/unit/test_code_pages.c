@@ -1,6 +1,6 @@
 /* alone: sandbox */
 #include "test.h"
-#include "worker/sandbox/code_pages.h"
+#include "worker/sandbox/confine.h"
 
 /* The loader writes the addresses, into pages that are constant afterwards. */
 static const char *const relocated[] = { "one", "two", "three" };

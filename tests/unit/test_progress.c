@@ -1,5 +1,5 @@
 /* links: simulated view */
-#include "coordinator/view/waiting.h"
+#include "coordinator/view/status.h"
 #include "test.h"
 #include "view_fixture.h"
 

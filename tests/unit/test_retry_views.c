@@ -6,7 +6,6 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/status.h"
-#include "coordinator/view/waiting.h"
 #include "test.h"
 #include "view_fixture.h"
 

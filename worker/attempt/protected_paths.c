@@ -12,7 +12,7 @@
 #include "worker/attempt/interpreter.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
-#include "worker/sandbox/confine_paths.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 struct finding_out {
     const struct msg_run *run;

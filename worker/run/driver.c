@@ -9,7 +9,7 @@
 #include "worker/core/member.h"
 #include "worker/process/containment.h"
 #include "worker/process/exec.h"
-#include "worker/sandbox/code_pages.h"
+#include "worker/sandbox/confine.h"
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>

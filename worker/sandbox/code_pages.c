@@ -1,4 +1,4 @@
-#include "worker/sandbox/code_pages.h"
+#include "worker/sandbox/confine.h"
 
 #include <link.h>
 #include <stdbool.h>

@@ -18,7 +18,6 @@
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "worker/sandbox/confine_paths.h"
 #include "worker/sandbox/confine_sandbox.h"
 #include "worker/sandbox/write_probe.h"
 

@@ -65,4 +65,14 @@ int confine_args_read (int argc, char **argv, struct confine_args *out, struct e
 /* Call it just before the program is executed: restores the names of those variables. */
 void confine_args_restore_environ (char **envp);
 
+/* ---- code_pages.c ---- */
+
+/* Frees the pages of programs and libraries that were needed only to start.
+ *
+ * A worker waits most of its life, and then uses a small part of 7 MiB of libraries. It frees only code and constants,
+ * which the kernel maps again from its file cache: that costs one short fault for 64 KiB. Pages that this process wrote
+ * stay. Any thread, at any time; it cannot fail. */
+
+void code_pages_let_go (void);
+
 #endif

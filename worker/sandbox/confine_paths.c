@@ -1,4 +1,4 @@
-#include "worker/sandbox/confine_paths.h"
+#include "worker/sandbox/confine_sandbox.h"
 
 #include <errno.h>
 #include <limits.h>
