@@ -26,34 +26,41 @@
 #include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
 
-/* ---- cache builtin sandbox ---- */
-
-/* Sets up the sandbox of programs (confine.h) once, only for its report. */
-enum { SURVEY_PROTECTED_MAX = CONFINE_PROTECTED_MAX };
-struct cache_builtin_protected {
-    const char *items[SURVEY_PROTECTED_MAX];
-    uint32_t n;
+struct cache_builtin {
+    struct protocol_writer *writer;
+    const char *root, *least, *trust;
+    uid_list trusted;
+    bool writable;
+    bool reads; /* this host never writes in this run, so it needs no free space */
+    const char *protected[CONFINE_PROTECTED_MAX];
+    uint32_t protected_n;
+    enum owner owner; /* of a failure */
+    struct arena arena;
 };
+
+/* ---- the sandbox of programs (confine.h), set up once only for its report ---- */
 
 enum { ANSWER_MAX_MS = 45 * 1000 };
 
 struct probe {
-    const char *root, *folder, *least;
-    const struct cache_builtin_protected *protected;
+    struct cache_builtin *builtin;
+    const char *folder;
     char here[PATH_MAX], report[16];
 };
 
 static _Noreturn void become_stage (const struct probe *probe, int report_fd)
 {
     struct arena arena = { 0 };
-    const char *argv[20 + 2 * SURVEY_PROTECTED_MAX] = { "sliceup-worker", "confine",    "--root",       probe->root,
-                                                        "--bundle",       probe->root,  "--generation", probe->folder,
-                                                        "--scratch",      probe->here,  "--role",       "reader",
-                                                        "--least",        probe->least, "--report",     probe->report };
+    const struct cache_builtin *builtin = probe->builtin;
+    const char *argv[20 + 2 * CONFINE_PROTECTED_MAX] = {
+        "sliceup-worker", "confine",      "--root",    builtin->root, "--bundle", builtin->root,
+        "--generation",   probe->folder,  "--scratch", probe->here,   "--role",   "reader",
+        "--least",        builtin->least, "--report",  probe->report
+    };
     uint32_t n = 16;
-    for (uint32_t i = 0; i < probe->protected->n; i++) {
+    for (uint32_t i = 0; i < builtin->protected_n; i++) {
         argv[n++] = "--protected";
-        argv[n++] = probe->protected->items[i];
+        argv[n++] = builtin->protected[i];
     }
     struct self_exec start = self_make_exec ((char *const *) (uintptr_t) argv, &arena);
     self_keep_image_open ();
@@ -81,8 +88,7 @@ static int cache_builtin_receive (int fd, struct arena *arena, struct confine_re
     }
 }
 
-static int cache_builtin_run (const struct probe *probe, int fds[2], struct arena *arena, struct confine_report *out,
-                              struct err *err)
+static int cache_builtin_run (const struct probe *probe, int fds[2], struct confine_report *out, struct err *err)
 {
     pid_t pid = fork ();
     if (pid == 0)
@@ -90,7 +96,7 @@ static int cache_builtin_run (const struct probe *probe, int fds[2], struct aren
     close (fds[1]);
     if (pid < 0)
         return err_errno (err, ERR_IO, "cannot start the process that sets up the sandbox");
-    int rc = cache_builtin_receive (fds[0], arena, out, err);
+    int rc = cache_builtin_receive (fds[0], &probe->builtin->arena, out, err);
     if (rc < 0)
         (void) kill (pid, SIGKILL);
     while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
@@ -100,18 +106,17 @@ static int cache_builtin_run (const struct probe *probe, int fds[2], struct aren
 
 /* Tries ways to write in `folder`: the root, or below it. A refusal is a report with ready false, not an error. Uses
  * the current folder, which is the program's own. Bounded; texts live in the arena. */
-static int cache_builtin_try_sandbox (const char *root, const char *folder, const char *least,
-                                      const struct cache_builtin_protected *protected, struct arena *arena,
-                                      struct confine_report *report, struct err *err)
+static int cache_builtin_try_sandbox (struct cache_builtin *builtin, const char *folder, struct confine_report *report,
+                                      struct err *err)
 {
-    struct probe probe = { .root = root, .folder = folder, .least = least, .protected = protected };
+    struct probe probe = { .builtin = builtin, .folder = folder };
     int pair[2];
     if (!getcwd (probe.here, sizeof probe.here))
         return err_errno (err, ERR_IO, "cannot find the current folder");
     if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno (err, ERR_IO, "cannot make a socket for the report of the sandbox");
     snprintf (probe.report, sizeof probe.report, "%d", pair[1]);
-    int rc = cache_builtin_run (&probe, pair, arena, report, err);
+    int rc = cache_builtin_run (&probe, pair, report, err);
     close (pair[0]);
     return rc;
 }
@@ -129,17 +134,6 @@ static int cache_builtin_try_sandbox (const char *root, const char *folder, cons
 
 enum { EXIT_USABLE = 0, EXIT_NOT_USABLE = 1, EXIT_WRONG_USAGE = 2 };
 enum { STORAGE_WAIT_MS = 10 * 1000, STORAGE_AGAIN_MS = 100, FREE_MIN_MIB = 64, FREE_MIN_INODES = 1000 };
-
-struct cache_builtin {
-    struct protocol_writer *writer;
-    const char *root, *least, *trust;
-    uid_list trusted;
-    bool writable;
-    bool reads; /* this host never writes in this run, so it needs no free space */
-    struct cache_builtin_protected protected;
-    enum owner owner; /* of a failure */
-    struct arena arena;
-};
 
 /* ---- the root ---- */
 
@@ -283,8 +277,7 @@ static int probe_level (struct cache_builtin *builtin, struct err *err)
     bool apart = builtin->writable && scratch_generation_make (builtin->root, &scratch, err) == 0;
     if (builtin->writable && !apart)
         return err_prefix (err, "cannot make a folder in the cache root to test the write protection in");
-    int rc = cache_builtin_try_sandbox (builtin->root, apart ? scratch.path : builtin->root, builtin->least,
-                                        &builtin->protected, &builtin->arena, &report, err);
+    int rc = cache_builtin_try_sandbox (builtin, apart ? scratch.path : builtin->root, &report, err);
     if (apart && scratch_generation_remove (&scratch, rc == 0 ? err : NULL) < 0)
         rc = -1;
     if (rc < 0)
@@ -337,9 +330,9 @@ static int cache_builtin_read_line (struct cache_builtin *builtin, int argc, cha
 static void read_protected (struct cache_builtin *builtin)
 {
     const json_t *list = json_object_get (protocol_writer_args (builtin->writer), "protected");
-    for (size_t i = 0; i < json_array_size (list) && i < SURVEY_PROTECTED_MAX; i++)
+    for (size_t i = 0; i < json_array_size (list) && i < CONFINE_PROTECTED_MAX; i++)
         if (json_is_string (json_array_get (list, i)))
-            builtin->protected.items[builtin->protected.n++] = json_string_value (json_array_get (list, i));
+            builtin->protected[builtin->protected_n++] = json_string_value (json_array_get (list, i));
 }
 
 static int check_orders (struct cache_builtin *builtin, struct err *err)
