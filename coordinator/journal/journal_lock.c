@@ -156,39 +156,35 @@ int journal_lock_mark (int fd)
     return fcntl (fd, F_OFD_SETLK, &from_pid);
 }
 
-/* Of the file that was opened as `fd`. 1: another process has a write lock on it, which is `lock`; a read lock is no
- * coordinator's. 0: none has, or there is no file; -1: unknown. */
-static int lock_of (const char *path, int fd, const struct err *why, struct flock *lock, struct err *err)
+/* By the lock on the mark, which begins at the pid, or on <path>.lock, whose text it is. 1: another process has a write
+ * lock there; a read lock is no coordinator's. 0: none has, or there is no file; -1: unknown. */
+static int lock_holder (const char *path, bool mark, int64_t *pid, struct err *err)
 {
-    *lock = (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct err why = { 0 };
+    char name[PATH_MAX];
+    int fd = plain_file_open (journal_path_beside (path, mark ? ".mark" : ".lock", name), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_set (err, why->code, "cannot find out whether a coordinator is running: %s", why->text);
-    if (fcntl (fd, F_OFD_GETLK, lock) != 0)
-        return err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
-    return lock->l_type == F_WRLCK;
-}
-
-/* 0: nobody, or no mark; -1: unknown. */
-static int64_t mark_holder (const char *path, struct err *err)
-{
-    struct flock lock;
-    struct err why = { 0 };
-    char name[PATH_MAX];
-    int fd = plain_file_open (journal_path_beside (path, ".mark", name), O_RDONLY, &why);
-    int rc = lock_of (path, fd, &why, &lock, err);
+        return err_set (err, why.code, "cannot find out whether a coordinator is running: %s", why.text);
+    int rc = fcntl (fd, F_OFD_GETLK, &lock) == 0
+                 ? lock.l_type == F_WRLCK && (!mark || lock.l_start > 0)
+                 : err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
+    if (rc > 0)
+        *pid = mark ? lock.l_start : pid_read (fd);
     fd_close (fd); /* opened for reading: nothing to lose */
-    return rc > 0 ? lock.l_start : rc;
+    return rc;
 }
 
 static int mark_is_free (const char *path, struct err *err)
 {
     uint64_t until_ms = clock_boot_ms () + GONE_MS;
-    int64_t pid;
-    while ((pid = mark_holder (path, err)) > 0 && is_gone (pid) && clock_boot_ms () < until_ms)
+    int64_t pid = 0;
+    int held;
+    while ((held = lock_holder (path, true, &pid, err)) > 0 && is_gone (pid) && clock_boot_ms () < until_ms)
         (void) poll (NULL, 0, GONE_AGAIN_MS);
-    return pid > 0 ? held_by (path, pid, err) : (int) pid;
+    return held > 0 ? held_by (path, pid, err) : held;
 }
 
 /* ---- both ---- */
@@ -220,25 +216,12 @@ uint64_t journal_last_alive_ms (const char *path)
     return known ? (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000 : 0;
 }
 
-/* As journal_is_locked, of <path>.lock alone. */
-static int lock_holder (const char *path, int64_t *pid, struct err *err)
-{
-    struct flock lock;
-    struct err why = { 0 };
-    int fd = lock_open (path, O_RDONLY, &why);
-    int rc = lock_of (path, fd, &why, &lock, err);
-    if (rc > 0)
-        *pid = pid_read (fd);
-    fd_close (fd); /* opened for reading: nothing to lose */
-    return rc;
-}
-
 int journal_is_locked (const char *path, int64_t *pid, struct err *err)
 {
     int64_t holder = 0;
-    int rc = lock_holder (path, &holder, err);
-    if (rc == 0 && (holder = mark_holder (path, err)) != 0)
-        rc = holder > 0 ? 1 : -1;
+    int rc = lock_holder (path, false, &holder, err);
+    if (rc == 0)
+        rc = lock_holder (path, true, &holder, err);
     if (pid)
         *pid = rc > 0 ? holder : 0;
     return rc;
