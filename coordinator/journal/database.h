@@ -39,7 +39,7 @@ int database_numbers (sqlite3 *db, const char *doing, uint64_t *numbers, int n, 
 int database_format (sqlite3 *db, int *format, struct err *err); /* 0: the tables were not made yet */
 /* Explains SQLite's last error; always returns -1. `doing`: "write a fact". */
 int database_fail (sqlite3 *db, const char *doing, struct err *err);
-bool database_may_write_beside (const char *path); /* may we write to its folder? True if unknown */
+bool database_may_write_beside (const char *path); /* may we write to its folder? */
 const char *database_why (sqlite3 *db);            /* only SQLite's reason */
 
 /* ---- workqueue ---- */

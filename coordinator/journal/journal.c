@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first three locks in a log's shared memory are the writer's, which also recovers and checkpoints (sqlite
@@ -317,7 +318,7 @@ uint64_t journal_durable_index (const struct journal *journal)
 
 void journal_note_alive (struct journal *journal)
 {
-    journal_lock_note_alive (journal->lock_fd);
+    (void) futimens (journal->lock_fd, NULL); /* not made durable: on failure only the recorded time is too old */
 }
 
 int journal_fd (const struct journal *journal)
@@ -450,8 +451,8 @@ static int find_end (struct journal *journal, const char *path, char run[JOURNAL
     if (!reader)
         return -1;
     int rc = journal_reader_read_rest (reader, NULL, NULL, err);
-    journal_reader_position (reader, &journal->added, &journal->chain);
-    snprintf (run, JOURNAL_RUN_ID_MAX_BYTES + 1, "%s", journal_reader_run_id (reader));
+    snprintf (run, JOURNAL_RUN_ID_MAX_BYTES + 1, "%s",
+              journal_reader_position (reader, &journal->added, &journal->chain));
     journal_reader_close (reader);
     return rc;
 }

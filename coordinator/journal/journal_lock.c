@@ -202,11 +202,6 @@ int journal_lock_take (const char *path, struct err *err)
     return -1;
 }
 
-void journal_lock_note_alive (int lock_fd)
-{
-    (void) futimens (lock_fd, NULL); /* on failure only the recorded time is too old */
-}
-
 uint64_t journal_last_alive_ms (const char *path)
 {
     struct stat at;

@@ -24,9 +24,8 @@ enum { JOURNAL_FORMAT = 2, JOURNAL_RUN_ID_MAX_BYTES = 64 };
 int journal_file_check (const char *path, enum database_use use, struct err *err);
 /* The digest before fact 1, so that another run's journal, or another format, does not verify. */
 struct digest journal_chain_start (const char *run_id_hex);
-/* The last verified fact, and its chain. */
-void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
-const char *journal_reader_run_id (const struct journal_reader *reader); /* lives as long as the reader */
+/* The last verified fact, and its chain. Returns the run's id, which lives as long as the reader. */
+const char *journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain);
 
 /* ---- journal_lock.c ---- */
 
@@ -37,8 +36,6 @@ const char *journal_reader_run_id (const struct journal_reader *reader); /* live
 
 /* The descriptor that holds the lock (close it to release), or -1: ERR_STATE names the pid that has it. */
 int journal_lock_take (const char *path, struct err *err);
-/* Notes that the holder lives, for journal_last_alive_ms. Not made durable: a power loss costs only seconds. */
-void journal_lock_note_alive (int lock_fd);
 const char *journal_path_beside (const char *journal_path, const char *ending, char out[PATH_MAX]);
 /* Locks the open mark, after the lock was taken. -1: errno; EAGAIN or EACCES: another process has it. */
 int journal_lock_mark (int fd);

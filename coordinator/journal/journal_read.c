@@ -32,14 +32,10 @@ struct digest journal_chain_start (const char *run_id_hex)
     return digest_of (start, (size_t) len);
 }
 
-void journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain)
+const char *journal_reader_position (const struct journal_reader *reader, uint64_t *index, struct digest *chain)
 {
     *index = reader->index;
     *chain = reader->chain;
-}
-
-const char *journal_reader_run_id (const struct journal_reader *reader)
-{
     return reader->run;
 }
 

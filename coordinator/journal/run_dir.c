@@ -111,11 +111,10 @@ static uint64_t made_ms (const struct run_dir *dir)
 /* Twice the same number, so that a wrong digit is seen. */
 static bool take_created (struct text text, uint64_t *ms)
 {
-    uint32_t at;
-    if (text.len == 0 || text.ptr[--text.len] != '\n' || !text_find (text, TEXT_LIT (" "), &at))
+    struct text first;
+    if (text.len == 0 || text.ptr[--text.len] != '\n' || !text_cut (&text, ' ', &first))
         return false;
-    struct text first = { text.ptr, at }, again = { text.ptr + at + 1, text.len - at - 1 };
-    return text_equal (first, again) && text_to_u64 (first, ms) && *ms < INT64_MAX;
+    return text_equal (first, text) && text_to_u64 (first, ms) && *ms < INT64_MAX;
 }
 
 /* 0: nothing there says it. */
@@ -145,9 +144,8 @@ struct listed {
 static int run_dir_newest_first (const void *a, const void *b)
 {
     const struct listed *x = a, *y = b;
-    if (x->created_ms != y->created_ms)
-        return x->created_ms < y->created_ms ? 1 : -1;
-    return strcmp (x->dir.id, y->dir.id);
+    int order = order_u64 (y->created_ms, x->created_ms);
+    return order ? order : strcmp (x->dir.id, y->dir.id);
 }
 
 static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)

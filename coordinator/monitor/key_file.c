@@ -230,9 +230,7 @@ int monitor_key_load (struct monitor_key *key, const char *path, struct err *err
         rc = err_prefix (err, "monitor key %s", path);
     if (rc == 0)
         *key = found;
-    if (file.ptr)
-        explicit_bzero (file.ptr, file.len);
-    buf_release (&file);
+    wipe (&file);
     explicit_bzero (&found, sizeof found);
     return rc;
 }

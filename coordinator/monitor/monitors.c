@@ -68,8 +68,7 @@ static bool add_fact (struct answer *answer, struct snapshot_piece piece)
     while (piece.bytes.len > 0) {
         uint32_t put = snapshot_put_piece (&answer->frames[answer->n - 1], &piece);
         piece.offset += put;
-        piece.bytes.ptr += put;
-        piece.bytes.len -= put;
+        text_skip (&piece.bytes, put);
         if (piece.bytes.len > 0 && answer->n == SNAPSHOT_FRAMES)
             return false;
         if (piece.bytes.len > 0)
@@ -403,16 +402,13 @@ size_t snapshot_write_question (const struct snapshot_position *position, char o
 
 bool snapshot_parse_question (struct text asked, struct snapshot_position *position)
 {
-    uint32_t blank;
+    struct text first;
     uint64_t index, offset;
     if (!text_starts (asked, question))
         return false;
-    struct text rest = { asked.ptr + sizeof question - 1, asked.len - (uint32_t) (sizeof question - 1) };
-    if (!text_find (rest, TEXT_LIT (" "), &blank))
-        return false;
-    struct text first = { rest.ptr, blank }, second = { rest.ptr + blank + 1, rest.len - blank - 1 };
-    if (!text_to_u64 (first, &index) || !text_to_u64 (second, &offset) || index == 0 || index > INT64_MAX ||
-        offset > UINT32_MAX)
+    text_skip (&asked, sizeof question - 1);
+    if (!text_cut (&asked, ' ', &first) || !text_to_u64 (first, &index) || !text_to_u64 (asked, &offset) ||
+        index == 0 || index > INT64_MAX || offset > UINT32_MAX)
         return false;
     *position = (struct snapshot_position){ .index = index, .offset = (uint32_t) offset };
     return true;

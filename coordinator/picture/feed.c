@@ -115,8 +115,9 @@ const struct gate_wait *gate_table_find (const struct gate_table *table, const s
 struct text gate_wait_name (const struct board *board, const struct gate_wait *wait)
 {
     struct text word = board_word (board, wait->word);
-    uint32_t skipped = text_starts (word, GATE_SPAN) ? (uint32_t) strlen (GATE_SPAN) : 0;
-    return (struct text){ word.ptr + skipped, word.len - skipped };
+    if (text_starts (word, GATE_SPAN))
+        text_skip (&word, sizeof GATE_SPAN - 1);
+    return word;
 }
 
 /* ---- the feed ---- */

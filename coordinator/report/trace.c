@@ -248,7 +248,7 @@ struct change {
 static int by_time (const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
-    return x->at_ms < y->at_ms ? -1 : x->at_ms > y->at_ms;
+    return order_u64 (x->at_ms, y->at_ms);
 }
 
 /* Two for each wait at a gate. */

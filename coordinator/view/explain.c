@@ -301,11 +301,9 @@ static struct explain_answer *answer_for (struct explain_question *step, enum ex
 static int suspects_first (const void *a, const void *b)
 {
     const struct explain_answer *x = a, *y = b;
-    if (x->mark != y->mark)
-        return x->mark > y->mark ? -1 : 1;
-    if (x->hosts.n != y->hosts.n)
-        return x->hosts.n < y->hosts.n ? -1 : 1; /* the minority is what one looks for */
-    return text_compare (x->text, y->text);
+    int order = order_u64 (y->mark, x->mark);
+    order = order ? order : order_u64 (x->hosts.n, y->hosts.n); /* the minority is what one looks for */
+    return order ? order : text_compare (x->text, y->text);
 }
 
 /* Hosts that should be alike and are not make the smaller groups suspect, and all where none is more than half. */
@@ -402,12 +400,9 @@ static void add_failed (const struct asked *asked, struct explanation *out, cons
 static int larger_first (const void *a, const void *b)
 {
     const struct explain_cause *x = a, *y = b;
-    bool stopped = x->outcome == OUTCOME_CANCELLED;
-    if (stopped != (y->outcome == OUTCOME_CANCELLED))
-        return stopped ? 1 : -1;
-    if (x->hosts.n != y->hosts.n)
-        return x->hosts.n > y->hosts.n ? -1 : 1;
-    return text_compare (x->cause.text, y->cause.text);
+    int order = order_u64 (x->outcome == OUTCOME_CANCELLED, y->outcome == OUTCOME_CANCELLED);
+    order = order ? order : order_u64 (y->hosts.n, x->hosts.n);
+    return order ? order : text_compare (x->cause.text, y->cause.text);
 }
 
 static void find_causes (const struct asked *asked, struct explanation *out)

@@ -447,15 +447,14 @@ static int stacks_by_stand (const void *a, const void *b, void *board)
     const uint32_t *left = a, *right = b;
     const struct board_host *hosts = ((const struct board *) board)->hosts;
     int order = text_compare (hosts[*left].stand, hosts[*right].stand);
-    return order ? order : *left < *right ? -1 : *left > *right;
+    return order ? order : order_u64 (*left, *right);
 }
 
 static int stacks_by_size (const void *a, const void *b)
 {
     const struct stacks_group *left = a, *right = b;
-    if (left->n != right->n)
-        return left->n < right->n ? -1 : 1;
-    return left->hosts[0] < right->hosts[0] ? -1 : left->hosts[0] > right->hosts[0];
+    int order = order_u64 (left->n, right->n);
+    return order ? order : order_u64 (left->hosts[0], right->hosts[0]);
 }
 
 static uint32_t stacks_groups (const struct board *board, struct arena *arena, struct stacks_group **out)

@@ -153,6 +153,8 @@ static void load (struct sweep *sweep)
 {
     struct journal_mark mark;
     struct err err = { 0 };
+    uint64_t index;
+    struct digest chain;
     char path[PATH_MAX + 16], run[JOURNAL_RUN_ID_MAX_BYTES + 1];
     for (int i = 0; i < ENDINGS; i++) {
         buf_init (&sweep->file[i], FILE_MAX_BYTES);
@@ -164,7 +166,7 @@ static void load (struct sweep *sweep)
     struct journal_reader *reader = journal_reader_open (sweep->journal, &err);
     if (!reader || read_facts (sweep, &sweep->last, &sweep->facts, &err) != 0)
         fail (err.text);
-    snprintf (run, sizeof run, "%s", journal_reader_run_id (reader));
+    snprintf (run, sizeof run, "%s", journal_reader_position (reader, &index, &chain));
     journal_reader_close (reader);
     if (journal_mark_read (sweep->journal, run, &mark, &err) != 0)
         fail (err.text);
