@@ -82,11 +82,6 @@ static const char *suffix_of (enum family_type type)
     return type == FAMILY_COUNTER ? "_total" : type == FAMILY_INFO ? "_info" : "";
 }
 
-static const char *exposition_type_of (const struct exposition *exposition, enum family_type type)
-{
-    return type == FAMILY_INFO && exposition->form == METRICS_TEXTFILE ? "gauge" : type_names[type];
-}
-
 void exposition_begin_family (struct exposition *exposition, const char *name)
 {
     uint32_t i = 0;
@@ -98,7 +93,7 @@ void exposition_begin_family (struct exposition *exposition, const char *name)
     exposition->family = family;
     buf_printf (exposition->out, "# HELP %s%s %s.\n", family->name, suffix, family->help);
     buf_printf (exposition->out, "# TYPE %s%s %s\n", family->name, suffix,
-                exposition_type_of (exposition, family->type));
+                family->type == FAMILY_INFO && !open ? "gauge" : type_names[family->type]);
     if (open && family->unit[0])
         buf_printf (exposition->out, "# UNIT %s %s\n", family->name, family->unit);
     exposition->family_at = exposition->out->len ? exposition->out->len - 1 : 0;

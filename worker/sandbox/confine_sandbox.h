@@ -132,11 +132,9 @@ uint64_t landlock_write_rights (int abi); /* all rights to change something that
 
 /* ---- confine_rights.c ---- */
 
-/* The capabilities that a confined program keeps (capabilities(7)). All others, also those of later
- * kernels, are dropped. */
-
-/* Kept are those that root's programs and device runtimes use and that undo no mount: owners and modes of files,
- * signals, other ids, locked memory, priorities, limits. Dropped with the others: mounts (SYS_ADMIN), other processes'
+/* The capabilities that a confined program keeps (capabilities(7)): those that root's programs and device runtimes use
+ * and that undo no mount: owners and modes of files, signals, other ids, locked memory, priorities, limits. All others,
+ * also those of later kernels, are dropped: mounts (SYS_ADMIN), other processes'
  * roots (SYS_PTRACE, CHECKPOINT_RESTORE), file handles (DAC_READ_SEARCH), devices (MKNOD, SYS_RAWIO), the kernel
  * (SYS_MODULE, SYS_BOOT, BPF, PERFMON, MAC_*), getting them back (SETPCAP, SETFCAP), leaving a root (SYS_CHROOT), and
  * ports that an NFS server trusts as the host's kernel (NET_BIND_SERVICE, NET_RAW, NET_ADMIN; exports(5), secure). */

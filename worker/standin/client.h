@@ -75,7 +75,7 @@ int metadata_find_key (const char *lines, const char *key, char *value, unsigned
  * after the program has ended on all devices, since remote buffers and events live that long. A PJRT_Error or NULL. */
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n);
 
-/* ---- table.c ---- */
+/* ---- real.c ---- */
 
 /* Finds, loads and calls the CPU plugin behind the stand-in.
  *

@@ -1,6 +1,4 @@
 /* table.c - the library's one symbol: the plugin's table with our functions in it. */
-#include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,67 +6,6 @@
 
 #include "worker/probe/pjrt.h"
 #include "worker/standin/client.h"
-
-/* ---- the plugin behind it ---- */
-
-#define PLUGIN "/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"
-static const struct pjrt_api *real;
-
-/* ".../site-packages/jaxlib/x.so" -> ".../site-packages". */
-static bool folder_of_packages (const void *caller, char *path, size_t size)
-{
-    Dl_info info;
-    if (dladdr (caller, &info) == 0 || !info.dli_fname)
-        return false;
-    int len = snprintf (path, size, "%s", info.dli_fname);
-    char *package = len > 0 && (size_t) len < size ? strstr (path, "/jaxlib/") : NULL;
-    if (package)
-        *package = '\0';
-    return package != NULL;
-}
-
-static void *open_plugin (const void *caller, const char **why)
-{
-    char path[PATH_MAX];
-    const char *given = getenv ("SLICEUP_STANDIN_PLUGIN");
-    *why = "it is neither named by SLICEUP_STANDIN_PLUGIN nor installed beside jaxlib (package lammps_jax_pjrt_cpu)";
-    if (given && given[0]) {
-        snprintf (path, sizeof path, "%s", given);
-    } else {
-        if (!folder_of_packages (caller, path, sizeof path - sizeof PLUGIN))
-            return NULL;
-        strcat (path, PLUGIN);
-    }
-    void *library = dlopen (path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        *why = dlerror ();
-    return library;
-}
-
-const struct pjrt_api *real_load (const void *caller, const char **why)
-{
-    const struct pjrt_api *(*get) (void);
-    void *library = open_plugin (caller, why);
-    if (!library)
-        return NULL;
-    void *symbol = dlsym (library, "GetPjrtApi");
-    memcpy (&get, &symbol, sizeof get);
-    real = symbol ? get () : NULL;
-    *why = "it is no PJRT plugin of version 0.57 or later";
-    bool good = real && real->struct_size >= PJRT_API_LEAST_BYTES && real->version.major == PJRT_MAJOR &&
-                real->version.minor > PJRT_MINOR_MOVED;
-    return good ? real : NULL;
-}
-
-bool real_has (size_t slot)
-{
-    return pjrt_function (real, slot) != NULL;
-}
-
-void *real_call (size_t slot, void *args)
-{
-    return pjrt_function (real, slot) (args);
-}
 
 /* ---- executable ---- */
 
@@ -389,14 +326,14 @@ static void table_put_own (void)
 static void table_fill (const void *caller)
 {
     const char *why = NULL;
-    const struct pjrt_api *plugin = real_load (caller, &why);
-    if (plugin && plugin->struct_size > TABLE_BYTES_MAX)
+    const struct pjrt_api *real = real_load (caller, &why);
+    if (real && real->struct_size > TABLE_BYTES_MAX)
         why = "its interface is larger than any that is known";
-    if (!plugin || plugin->struct_size > TABLE_BYTES_MAX) {
+    if (!real || real->struct_size > TABLE_BYTES_MAX) {
         fprintf (stderr, "sliceup stand-in for libtpu: cannot load the CPU plugin: %s\n", why);
         return;
     }
-    memcpy (table.bytes, plugin, plugin->struct_size);
+    memcpy (table.bytes, real, real->struct_size);
     table_put_own ();
 }
 
