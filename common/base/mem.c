@@ -79,6 +79,17 @@ void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, siz
     return mem_grow (items, *capacity, item_bytes);
 }
 
+void sort_items (void *items, size_t n, size_t item_bytes, int (*order) (const void *a, const void *b))
+{
+    if (n > 0)
+        qsort (items, n, item_bytes, order);
+}
+
+int u64_order (const void *a, const void *b)
+{
+    return order_u64 (*(const uint64_t *) a, *(const uint64_t *) b);
+}
+
 char *mem_text (const char *text)
 {
     return allocated (strdup (text), strlen (text) + 1);

@@ -14,8 +14,11 @@ void *mem_array (size_t items, size_t item_bytes);           /* zeroed; overflow
 void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new bytes undefined */
 /* Makes room for one more item after `n`: a full array is doubled, an empty one gets `first` items. */
 void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes);
-char *mem_text (const char *text); /* strdup */
-void mem_free (void *p);           /* NULL is fine */
+/* qsort, also of no items, whose address is NULL. */
+void sort_items (void *items, size_t n, size_t item_bytes, int (*order) (const void *a, const void *b));
+int u64_order (const void *a, const void *b); /* for it: of items that begin with a uint64_t, the smaller first */
+char *mem_text (const char *text);            /* strdup */
+void mem_free (void *p);                      /* NULL is fine */
 /* Called when memory runs out, before the message is printed, on any thread: async-signal-safe; restores a terminal. */
 void mem_set_last (void (*last) (void));
 _Noreturn void mem_exit_exhausted (size_t bytes); /* when a library ran out of memory; 0: size unknown */

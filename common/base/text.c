@@ -33,6 +33,14 @@ bool text_is_among (struct text a, const struct text *items, uint32_t n)
     return false;
 }
 
+bool text_is_word (struct text a, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n && words[i]; i++)
+        if (text_is (a, words[i]))
+            return true;
+    return false;
+}
+
 int text_compare (struct text a, struct text b)
 {
     uint32_t common = a.len < b.len ? a.len : b.len;

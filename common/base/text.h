@@ -25,8 +25,9 @@ bool text_is (struct text a, const char *c_string);
  * numbers of a source ("line 7", "prog.py:7") must be equal. */
 bool text_equal_but_numbers (struct text a, struct text b);
 bool text_is_among (struct text a, const struct text *items, uint32_t n);
-int text_compare (struct text a, struct text b); /* bytewise, shorter first: a total order */
-int text_order (const void *a, const void *b);   /* the same for qsort, of items that begin with a text */
+bool text_is_word (struct text a, const char *const *words, size_t n); /* one of them; a NULL ends them earlier */
+int text_compare (struct text a, struct text b);                       /* bytewise, shorter first: a total order */
+int text_order (const void *a, const void *b); /* the same for qsort, of items that begin with a text */
 bool text_find (struct text haystack, struct text needle, uint32_t *at); /* first occurrence; `at` may be NULL */
 bool text_starts (struct text a, const char *prefix);
 bool text_ends (struct text a, const char *end);

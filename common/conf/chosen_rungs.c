@@ -10,10 +10,7 @@ struct rung_ids {
 
 static bool has_id (const struct rung_ids *ids, struct text id)
 {
-    for (uint32_t i = 0; i < ids->n; i++)
-        if (text_is (id, ids->items[i]))
-            return true;
-    return false;
+    return text_is_word (id, ids->items, ids->n);
 }
 
 /* Lists the ids of the file, also of rungs with mistakes. */
@@ -65,10 +62,7 @@ static bool is_chosen (const struct draft *draft, uint32_t at)
     const struct conf_options *options = draft->options;
     if (options->from)
         return (int) at >= plan_rung_index (&draft->plan, text_of (options->from));
-    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && options->only[i]; i++)
-        if (text_is (draft->plan.rungs.items[at].id, options->only[i]))
-            return true;
-    return false;
+    return text_is_word (draft->plan.rungs.items[at].id, options->only, LEFT_OUT_RUNGS_MAX);
 }
 
 /* Why a rung not asked for is climbed anyway, for a later one; empty: it is not. */
@@ -96,11 +90,9 @@ static void leave_out (struct draft *draft, const struct rung_ids *ids, const st
 {
     text_list before = draft->plan.left_out, all = { .items = arena_array (draft->arena, ids->n, sizeof *all.items) };
     for (uint32_t i = 0; i < ids->of_file; i++) {
-        bool out = has_id (gone, text_of (ids->items[i]));
-        for (uint32_t k = 0; k < before.n; k++)
-            out |= text_is (before.items[k], ids->items[i]);
-        if (out)
-            all.items[all.n++] = text_of (ids->items[i]);
+        struct text id = text_of (ids->items[i]);
+        if (has_id (gone, id) || text_is_among (id, before.items, before.n))
+            all.items[all.n++] = id;
     }
     draft->plan.left_out = all;
 }

@@ -135,8 +135,7 @@ struct text draft_host_path (struct draft *draft, const struct conf_value *path)
 
 void draft_sort_vars (var_list *vars)
 {
-    if (vars->n > 0)
-        qsort (vars->items, vars->n, sizeof *vars->items, text_order);
+    sort_items (vars->items, vars->n, sizeof *vars->items, text_order);
 }
 
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args)

@@ -93,10 +93,7 @@ static bool is_of_a_shell (struct text script)
     static const char *const known[] = { "#!/bin/sh", "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash",
                                          "#!/usr/bin/env sh" };
     struct text first = text_take_until (&script, '\n');
-    bool found = !text_starts (first, "#!");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        found |= text_is (first, known[i]);
-    return found;
+    return !text_starts (first, "#!") || text_is_word (first, known, sizeof known / sizeof known[0]);
 }
 
 static void read_setup (struct draft *draft, const struct yaml_node *reference)

@@ -1,6 +1,5 @@
 /* profile.c - the launch policy: frontend, backend, devices, and the variables set before a program starts. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/draft.h"
@@ -59,8 +58,7 @@ static int check_unset (struct draft *draft, const struct yaml_node *key)
 
 void draft_sort_names (text_list *names)
 {
-    if (names->n > 1)
-        qsort (names->items, names->n, sizeof *names->items, text_order);
+    sort_items (names->items, names->n, sizeof *names->items, text_order);
 }
 
 /* Warns of a valid variable that is most likely a mistake. `value` NULL: it is inherited. */

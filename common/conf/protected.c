@@ -27,10 +27,8 @@ static void add_with_folder (struct draft *draft, struct text path)
 {
     static const char *const for_all[] = { "/tmp", "/var/tmp", "/dev/shm" };
     struct text folder = path_folder (path);
-    bool alone = folder.len < 2;
-    for (size_t i = 0; i < sizeof for_all / sizeof for_all[0]; i++)
-        alone = alone || text_is (folder, for_all[i]);
-    alone = alone || text_is_among (folder, draft->plan.cache.writable.items, draft->plan.cache.writable.n);
+    bool alone = folder.len < 2 || text_is_word (folder, for_all, sizeof for_all / sizeof for_all[0]) ||
+                 text_is_among (folder, draft->plan.cache.writable.items, draft->plan.cache.writable.n);
     protected_add (draft, alone ? path : folder);
 }
 

@@ -200,14 +200,6 @@ static void read_tolerances (struct draft *draft, const struct conf_value *map, 
     }
 }
 
-static bool is_named (const struct draft *draft, struct text id)
-{
-    for (int i = 0; i < LEFT_OUT_RUNGS_MAX && draft->options->leave_out[i]; i++)
-        if (text_is (id, draft->options->leave_out[i]))
-            return true;
-    return false;
-}
-
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung)
 {
     struct conf_value of[RUNG_KEYS];
@@ -238,7 +230,8 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     draft_command (draft, of, rung);
     if (draft->problems->errors != errors_before)
         return -1;
-    return is_named (draft, rung->id) || draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->warm);
+    return text_is_word (rung->id, draft->options->leave_out, LEFT_OUT_RUNGS_MAX) ||
+           draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->warm);
 }
 
 /* ---- probe ---- */

@@ -148,8 +148,7 @@ static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
     if (read_folder (wheels) != 0)
         return;
     check_served (wheels);
-    if (wheels->n)
-        qsort (wheels->items, wheels->n, sizeof *wheels->items, text_order);
+    sort_items (wheels->items, wheels->n, sizeof *wheels->items, text_order);
     pins->wheels.items = arena_copy (draft->arena, wheels->items, wheels->n * sizeof *wheels->items);
     pins->wheels.n = wheels->n;
 }

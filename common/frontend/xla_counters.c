@@ -100,9 +100,8 @@ static const char *const proofs[] = { "CachedCompile",
 
 static int rank (const struct xla_report_row *row)
 {
-    for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
-        if (text_is (row->name, proofs[i]))
-            return 0;
+    if (text_is_word (row->name, proofs, sizeof proofs / sizeof proofs[0]))
+        return 0;
     return text_starts (row->name, "aten::") ? 1 : 2;
 }
 
@@ -118,10 +117,7 @@ static int by_weight (const void *a, const void *b)
 /* Is the name taken by a word, known or not, or by a row? */
 static bool is_taken (const number_list *list, struct text name)
 {
-    for (size_t i = 0; i < WORDS; i++)
-        if (text_is (name, words[i]))
-            return true;
-    return number_find (list, name) != NULL;
+    return text_is_word (name, words, WORDS) || number_find (list, name) != NULL;
 }
 
 void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, struct arena *arena, number_list *out,
@@ -134,8 +130,7 @@ void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, s
     out->items = arena_array (arena, max, sizeof *out->items);
     add_words (metrics, max, out, left_out);
     struct xla_report_row *rows = arena_copy (arena, metrics->rows, metrics->n * sizeof *rows);
-    if (rows)
-        qsort (rows, metrics->n, sizeof *rows, by_weight);
+    sort_items (rows, metrics->n, sizeof *rows, by_weight);
     for (uint32_t i = 0; i < metrics->n; i++)
         if (!is_taken (out, rows[i].name)) /* the counter replaces a metric of the same name */
             xla_counters_add (out, max, left_out, text_copy (arena, rows[i].name), rows[i].count);
@@ -144,11 +139,6 @@ void xla_metrics_to_counters (const struct xla_metrics *metrics, uint32_t max, s
 /* ---- xla value ---- */
 
 enum { NUMBER_MAX_BYTES = 40, EXPONENT_MAX_DIGITS = 3 };
-
-static struct text xla_value_after (struct text text, uint32_t n)
-{
-    return (struct text){ text.ptr + n, text.len - n };
-}
 
 /* Length of "-1.5e-07", as a C++ stream prints it, at the start of the text; 0: none is there. */
 static uint32_t number_len (struct text text)
@@ -174,7 +164,7 @@ static bool xla_value_take_number (struct text *text, double *number)
     if (len == 0 || !text_to_c ((struct text){ text->ptr, len }, copy, sizeof copy))
         return false;
     *number = strtod (copy, NULL);
-    *text = xla_value_after (*text, len);
+    text_skip (text, len);
     return isfinite (*number);
 }
 
@@ -182,7 +172,7 @@ static bool xla_value_take_word (struct text *text, const char *word)
 {
     if (!text_starts (*text, word))
         return false;
-    *text = xla_value_after (*text, text_of (word).len);
+    text_skip (text, text_of (word).len);
     return true;
 }
 

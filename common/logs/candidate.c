@@ -409,6 +409,5 @@ void candidates_find (const struct signature_set *set, const struct printed_line
     for (uint32_t i = 0; i < lines->n; i++)
         if (wanted[i])
             candidate_add_line (&finding, i);
-    if (out->n > 1)
-        qsort (out->items, out->n, sizeof *out->items, by_order);
+    sort_items (out->items, out->n, sizeof *out->items, by_order);
 }

@@ -1,5 +1,4 @@
 /* scan.c - reads a log once, through a sliding window: what lies around a place is at hand when it matters. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/logs/log_line.h"
@@ -326,8 +325,7 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
             sighted[n++] = &scan->watches[i];
             had[rank_of (&scan->set->items[i])]++;
         }
-    if (n > 1)
-        qsort (sighted, n, sizeof *sighted, sightings_by_offset);
+    sort_items (sighted, n, sizeof *sighted, sightings_by_offset);
     share_out (had, kept);
     out->sightings = arena_array (arena, least_of (n, SIGHTINGS_MAX), sizeof *out->sightings);
     for (uint32_t i = 0; i < n; i++) {

@@ -1,7 +1,6 @@
 /* shown_lines.c - the graver lines are taken first, of equally grave ones the earlier; the same text once. */
 #include "common/logs/shown_lines.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/logs/set.h"
@@ -103,21 +102,14 @@ static int by_grade (const void *a, const void *b)
     const struct error_line *left = a, *right = b;
     if (left->grade != right->grade)
         return left->grade > right->grade ? -1 : 1;
-    return left->offset < right->offset ? -1 : left->offset > right->offset;
-}
-
-static int shown_lines_by_offset (const void *a, const void *b)
-{
-    const struct error_line *left = a, *right = b;
-    return left->offset < right->offset ? -1 : left->offset > right->offset;
+    return order_u64 (left->offset, right->offset);
 }
 
 /* The gravest ones come first; the same text stays once. */
 static void rank_lines (struct error_lines *all)
 {
     uint32_t kept = 0;
-    if (all->n > 1)
-        qsort (all->items, all->n, sizeof *all->items, by_grade);
+    sort_items (all->items, all->n, sizeof *all->items, by_grade);
     for (uint32_t i = 0; i < all->n; i++) {
         bool had = false;
         for (uint32_t k = 0; k < kept && !had; k++)
@@ -161,8 +153,7 @@ static void drop_explained (const struct showing *showing, struct error_lines *a
 static uint32_t take_gravest (struct error_lines *all, struct text *shown, uint32_t most)
 {
     uint32_t n = all->n < most ? all->n : most;
-    if (n > 1)
-        qsort (all->items, n, sizeof *all->items, shown_lines_by_offset);
+    sort_items (all->items, n, sizeof *all->items, u64_order);
     for (uint32_t i = 0; i < n; i++)
         shown[i] = all->items[i].text;
     return n;

@@ -1,6 +1,5 @@
 #include "common/model/launch_variables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const placeholders[] = { "rank",  "world",  "host",     "address", "addresses",
@@ -212,8 +211,7 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
     for (uint32_t i = 0; i < own->set.n; i++)
         vars.items[vars.n++] = own->set.items[i];
     vars = launch_variables_fill (&vars, place, arena);
-    if (vars.n > 1)
-        qsort (vars.items, vars.n, sizeof *vars.items, text_order);
+    sort_items (vars.items, vars.n, sizeof *vars.items, text_order);
     return vars;
 }
 

@@ -32,14 +32,6 @@ bool name_is_of_secret (struct text name)
     return false;
 }
 
-static bool is_choice (struct text value)
-{
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (text_is (value, choices[i]))
-            return true;
-    return false;
-}
-
 bool name_is_of_proxy (struct text name)
 {
     static const char end[] = "_proxy";
@@ -96,7 +88,7 @@ static struct text proxy_cut (struct arena *arena, struct text value)
 
 struct text secret_redact_var (struct arena *arena, const struct var *var)
 {
-    if (name_is_of_secret (var->name) && !is_choice (var->value))
+    if (name_is_of_secret (var->name) && !text_is_word (var->value, choices, sizeof choices / sizeof *choices))
         return TEXT_LIT ("present");
     return name_is_of_proxy (var->name) ? proxy_cut (arena, var->value) : secret_redact_url (arena, var->value);
 }

@@ -92,8 +92,7 @@ static void take_folders (struct listing *list, const struct text *bundles, uint
         if (!known || !bsearch (&asked, list->families, known, sizeof asked, text_order))
             add_ls_family (list, bundles[i], 0);
     }
-    if (list->families_n)
-        qsort (list->families, list->families_n, sizeof *list->families, text_order);
+    sort_items (list->families, list->families_n, sizeof *list->families, text_order);
 }
 
 static int cache_ls_look_at (struct listing *list, struct ls_family *family, struct err *err)

@@ -1,6 +1,5 @@
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,8 +241,7 @@ static int env_ls (struct cli *cli, const struct cli_arguments *arguments)
     struct listing *list = mem_alloc (sizeof *list);
     list->cli = cli;
     int rc = env_look (list, &err);
-    if (list->n)
-        qsort (list->items, list->n, sizeof list->items[0], by_path);
+    sort_items (list->items, list->n, sizeof list->items[0], by_path);
     int status = rc < 0 ? cli_fail (cli, &err) : arguments->values[CLI_JSON] ? print_json (list) : print_text (list);
     arena_release (&list->arena);
     mem_free (list);

@@ -71,10 +71,8 @@ static int refuse_queued (struct reading *reading, json_t *resource)
 static int check_state (struct reading *reading, const char *state)
 {
     static const char *const gone[] = { "STOPPED", "STOPPING", "DELETING", "HIDDEN", "PREEMPTED", "TERMINATED" };
-    bool ready = strcmp (state, "READY") == 0, refused = false;
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
-        refused |= strcmp (state, gone[i]) == 0;
-    if (refused)
+    bool ready = strcmp (state, "READY") == 0;
+    if (text_is_word (text_of (state), gone, sizeof gone / sizeof gone[0]))
         return err_set (reading->err, ERR_STATE,
                         "the node is %s, expected READY: start it or create it again, then describe it", state);
     buf_escaped_after (reading->notes, "warning: the node is not READY, so hosts may not answer; its state: ",

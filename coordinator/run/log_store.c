@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -295,8 +294,7 @@ void output_watch_tell (struct output_watch *watch, const uint32_t *hosts, uint3
         if (ms != UINT64_MAX && ms >= QUIET_LEAST_MS)
             quiet[quiet_n++] = (struct quiet_host){ hosts[i], ms };
     }
-    if (quiet_n)
-        qsort (quiet, quiet_n, sizeof (*quiet), quietest_first);
+    sort_items (quiet, quiet_n, sizeof (*quiet), quietest_first);
     out->groups.items = arena_array (arena, OUTPUT_GROUPS_MAX, sizeof (struct last_output));
     for (uint32_t i = 0; i < quiet_n; i++)
         log_store_add_host (watch, &quiet[i], quiet_n, longest_ms, arena, out);

@@ -1,5 +1,4 @@
 /* board_history.c - the part of a board that keeps what each host did: its attempts, their phases, and its facts. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
@@ -255,12 +254,6 @@ void board_phase_forget (struct board *board, uint32_t host)
         board->phases[i].spent_ms[host] = 0;
 }
 
-static int board_history_shortest_first (const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 bool board_phase_median (const struct board *board, struct text name, uint64_t *median_ms, uint32_t *others)
 {
     uint32_t at = 0, n = 0;
@@ -268,12 +261,11 @@ bool board_phase_median (const struct board *board, struct text name, uint64_t *
         at++;
     if (at == board->phases_n)
         return false;
-    uint32_t *known = mem_array (board->plan.hosts.n, sizeof (*known));
+    uint64_t *known = mem_array (board->plan.hosts.n, sizeof (*known));
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         if (board->phases[at].spent_ms[i])
             known[n++] = board->phases[at].spent_ms[i];
-    if (n)
-        qsort (known, n, sizeof (*known), board_history_shortest_first);
+    sort_items (known, n, sizeof (*known), u64_order);
     *median_ms = n ? known[n / 2] : 0;
     *others = n;
     mem_free (known);

@@ -63,8 +63,7 @@ static uint32_t add_shared (struct drift_comparison *work, struct text fact, con
 
 static void judge_places (struct drift_comparison *work, const char *fact, struct place *places, uint32_t n)
 {
-    if (n)
-        qsort (places, n, sizeof (*places), by_place);
+    sort_items (places, n, sizeof (*places), by_place);
     for (uint32_t i = 0; i < n;)
         i += add_shared (work, text_of (fact), &places[i], n - i);
 }

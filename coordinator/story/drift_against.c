@@ -35,18 +35,12 @@ struct named {
     uint32_t at;
 };
 
-static int drift_against_by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct named *) a)->name, ((const struct named *) b)->name);
-}
-
 static struct named *sorted_names (const struct drift_hosts *hosts, struct arena *arena)
 {
     struct named *names = arena_array (arena, hosts->n, sizeof (*names));
     for (uint32_t i = 0; i < hosts->n; i++)
         names[i] = (struct named){ hosts->names[i], i };
-    if (hosts->n)
-        qsort (names, hosts->n, sizeof (*names), drift_against_by_name);
+    sort_items (names, hosts->n, sizeof (*names), text_order);
     return names;
 }
 
@@ -63,7 +57,7 @@ static void pair_hosts (struct comparison *comparison)
     for (uint32_t i = 0; i < now->n; i++) {
         struct named wanted = { now->names[i], 0 }, *found = NULL;
         if (before->n)
-            found = bsearch (&wanted, names, before->n, sizeof (*names), drift_against_by_name);
+            found = bsearch (&wanted, names, before->n, sizeof (*names), text_order);
         if (found && !met[found->at]) {
             met[found->at] = true;
             comparison->pairs[comparison->pairs_n++] = (struct pair){ i, found->at };
@@ -93,17 +87,10 @@ static void pair_references (struct comparison *comparison, const struct slice_r
 
 /* ---- what changed on one host ---- */
 
-static int by_var (const void *a, const void *b)
-{
-    const struct var *x = a, *y = b;
-    return text_compare (x->name, y->name);
-}
-
 static const struct var *sorted_vars (struct drift_var_list vars, struct arena *arena)
 {
     struct var *sorted = arena_copy (arena, vars.items, vars.n * sizeof (*sorted));
-    if (vars.n)
-        qsort (sorted, vars.n, sizeof (*sorted), by_var);
+    sort_items (sorted, vars.n, sizeof (*sorted), text_order);
     return sorted;
 }
 
@@ -275,8 +262,7 @@ static void fold_fact (struct drift_comparison *work, const struct change *chang
 static void fold_changes (struct comparison *comparison, struct arena *scratch)
 {
     struct changes *list = &comparison->changes;
-    if (list->n)
-        qsort (list->items, list->n, sizeof (*list->items), by_change);
+    sort_items (list->items, list->n, sizeof (*list->items), by_change);
     for (uint32_t from = 0, to = 0; from < list->n; from = to) {
         while (to < list->n && same_fact (&list->items[to], &list->items[from]))
             to++;

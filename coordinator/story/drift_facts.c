@@ -472,8 +472,7 @@ static struct signed_host *sorted_hosts (struct drift_comparison *work, const ui
     for (uint32_t i = 0; i < work->out->hosts_n; i++)
         if (may[i])
             hosts[(*n)++] = (struct signed_host){ of[i], i };
-    if (*n)
-        qsort (hosts, *n, sizeof (*hosts), by_signature);
+    sort_items (hosts, *n, sizeof (*hosts), by_signature);
     return hosts;
 }
 
@@ -514,8 +513,7 @@ void drift_facts_judge (struct drift_comparison *work)
     for (uint32_t i = 0; i < work->table.facts_n; i++)
         sort_out (work, &work->table.facts[i], &list);
     choose_reference (work, list.items, list.n);
-    if (list.n)
-        qsort (list.items, list.n, sizeof (*list.items), worst_fact_first);
+    sort_items (list.items, list.n, sizeof (*list.items), worst_fact_first);
     for (uint32_t i = 0; i < list.n; i++) {
         if (i >= DRIFT_ITEMS_MAX)
             work->out->left_out++;

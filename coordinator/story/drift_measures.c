@@ -265,15 +265,10 @@ static void drift_measures_add_attempt (struct drift_comparison *work, const str
 int drift_measure_compare (const struct drift_measure *x, const struct drift_measure *y)
 {
     int order = text_compare (x->rung, y->rung);
-    if (order == 0)
-        order = (x->pass > y->pass) - (x->pass < y->pass);
-    if (order == 0)
-        order = (x->doing > y->doing) - (x->doing < y->doing);
-    if (order == 0)
-        order = (x->kind > y->kind) - (x->kind < y->kind);
-    if (order == 0)
-        order = text_compare (y->phase, x->phase); /* phases before the whole, which has none */
-    return order;
+    order = order ? order : order_u64 (x->pass, y->pass);
+    order = order ? order : order_u64 (x->doing, y->doing);
+    order = order ? order : order_u64 (x->kind, y->kind);
+    return order ? order : text_compare (y->phase, x->phase); /* phases before the whole, which has none */
 }
 
 static int by_what (const void *a, const void *b)
@@ -352,8 +347,7 @@ void drift_measures_collect (struct drift_comparison *work, const struct slice_r
             if (rung->outcome == OUTCOME_PASSED)
                 drift_measures_add_attempt (work, rung, i, writer, list);
     }
-    if (list->n)
-        qsort (list->items, list->n, sizeof (*list->items), by_what);
+    sort_items (list->items, list->n, sizeof (*list->items), by_what);
 }
 
 uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from)

@@ -138,6 +138,5 @@ static int worst_first (const void *a, const void *b)
 
 void drift_items_sort (struct drift *drift)
 {
-    if (drift->n)
-        qsort (drift->items, drift->n, sizeof (*drift->items), worst_first);
+    sort_items (drift->items, drift->n, sizeof (*drift->items), worst_first);
 }

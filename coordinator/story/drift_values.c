@@ -19,18 +19,13 @@ static int by_rank (const void *a, const void *b)
     return order ? order : text_compare (x->name, y->name);
 }
 
-static int drift_values_by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct subject *) a)->name, ((const struct subject *) b)->name);
-}
-
 /* Hosts that a header names and that have no receipt; `known` is sorted by name. */
 static uint32_t add_unheard (const struct run_header *header, struct subject *known, uint32_t n, struct subject *out)
 {
     uint32_t added = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++) {
         struct subject wanted = { header->hosts.items[i], i, NULL };
-        if (n == 0 || !bsearch (&wanted, known, n, sizeof (*known), drift_values_by_name))
+        if (n == 0 || !bsearch (&wanted, known, n, sizeof (*known), text_order))
             out[added++] = wanted;
     }
     return added;
@@ -45,13 +40,11 @@ void drift_hosts_of_receipt (const struct slice_receipt *receipt, struct arena *
     for (uint32_t i = 0; i < n; i++)
         all[i] = (struct subject){ receipt->hosts.items[i].host, receipt->hosts.items[i].rank,
                                    &receipt->hosts.items[i] };
-    if (n)
-        qsort (all, n, sizeof (*all), drift_values_by_name);
+    sort_items (all, n, sizeof (*all), text_order);
     if (named)
         unheard = add_unheard (&receipt->headers.items[0], all, n, all + n);
     n += unheard;
-    if (n)
-        qsort (all, n, sizeof (*all), by_rank);
+    sort_items (all, n, sizeof (*all), by_rank);
     *out = (struct drift_hosts){ arena_array (arena, n, sizeof (struct text)), arena_array (arena, n, sizeof (void *)),
                                  n };
     for (uint32_t i = 0; i < n; i++) {

@@ -182,12 +182,6 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
 
 /* ---- what earlier runs let one expect ---- */
 
-static int measure_fold_shortest_first (const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena)
 {
     usual_time_list usual = { .items = arena_array (arena, USUAL_TIMES_MAX, sizeof (struct usual_time)) };
@@ -199,7 +193,7 @@ usual_time_list measure_usual_times (const struct measure_list *measures, struct
                 took_ms[n++] = measures->items[i].duration_ms;
         if (n == 0)
             continue;
-        qsort (took_ms, n, sizeof (*took_ms), measure_fold_shortest_first);
+        qsort (took_ms, n, sizeof (*took_ms), u64_order);
         uint64_t median_ms = took_ms[n / 2];
         usual.items[usual.n++] = (struct usual_time){ pass, median_ms < INT64_MAX ? median_ms : INT64_MAX, n };
     }

@@ -244,13 +244,9 @@ static void drop_step_counters (struct result *result)
 {
     static const char *const words[] = { "steps", "later_compilations", "fallbacks", "reads" };
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < result->counters.n; i++) {
-        bool drops = false;
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
-            drops |= text_is (result->counters.items[i].name, words[k]);
-        if (!drops)
+    for (uint32_t i = 0; i < result->counters.n; i++)
+        if (!text_is_word (result->counters.items[i].name, words, sizeof words / sizeof words[0]))
             result->counters.items[kept++] = result->counters.items[i];
-    }
     result->counters.n = kept;
 }
 

@@ -238,8 +238,7 @@ static void choose_libraries (struct look *look)
 {
     struct installed_files *found = &look->found;
     bool has_libtpu = false;
-    if (look->libraries_n)
-        qsort (look->libraries, look->libraries_n, sizeof *look->libraries, installed_files_by_size);
+    sort_items (look->libraries, look->libraries_n, sizeof *look->libraries, installed_files_by_size);
     for (uint32_t i = 0; i < look->libraries_n && found->libraries_n <= LIBRARIES_MAX; i++) {
         const struct installed_library *library = &look->libraries[i];
         if (i >= LIBRARIES_MAX && (has_libtpu || !is_libtpu (library->name)))
@@ -400,8 +399,7 @@ static void read_records (struct look *look)
     for (uint32_t i = 0; i < look->installed->n; i++)
         if (installed_record_read (&look->rows, look->site, look->installed, i, look->arena, &err) < 0)
             differ (look, i, (struct text){ 0 }, err.text);
-    if (look->rows.n)
-        qsort (look->rows.items, look->rows.n, sizeof *look->rows.items, text_order);
+    sort_items (look->rows.items, look->rows.n, sizeof *look->rows.items, text_order);
 }
 
 int installed_files_check (const char *site, const struct installed *installed, struct arena *arena,

@@ -199,8 +199,7 @@ static uint32_t files_in (struct host_fact_list *list, struct log_file **files)
             continue;
         (*files)[n++] = (struct log_file){ names.items[i], (uint64_t) st.st_size, (uint64_t) st.st_mtim.tv_sec * 1000 };
     }
-    if (n)
-        qsort (*files, n, sizeof **files, device_facts_newest_first);
+    sort_items (*files, n, sizeof **files, device_facts_newest_first);
     return n;
 }
 

@@ -173,8 +173,7 @@ static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
     while (n < PIDS_MAX && (entry = readdir (folder)))
         if (device_users_is_number (entry->d_name))
             (*pids)[n++] = (uint32_t) strtoul (entry->d_name, NULL, 10);
-    if (n)
-        qsort (*pids, n, sizeof **pids, device_users_newest_first);
+    sort_items (*pids, n, sizeof **pids, device_users_newest_first);
     return n;
 }
 

@@ -210,8 +210,7 @@ struct name_list host_fact_folder_names (struct host_fact_list *list, const char
         if (entry->d_name[0] != '.' && !strncmp (entry->d_name, prefix, strlen (prefix)))
             names.items[names.n++] = text_copy (&list->arena, text_of (entry->d_name));
     closedir (folder);
-    if (names.n)
-        qsort (names.items, names.n, sizeof *names.items, text_order);
+    sort_items (names.items, names.n, sizeof *names.items, text_order);
     return names;
 }
 

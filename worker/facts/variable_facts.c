@@ -2,7 +2,6 @@
 #include "common/model/secret.h"
 #include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
-#include <stdlib.h>
 
 /* AMPLE: below it, values are shortened; KEPT: reserved for facts after the variables. */
 enum { AMPLE_BYTES = 10 * 1024, LIST_KEPT_BYTES = 8 * 1024 };
@@ -28,8 +27,7 @@ static var_list of_family (struct host_fact_list *list, const var_list *vars, co
                        vars->items[i].name.len < WORD_MAX_BYTES))
             found.items[found.n++] = vars->items[i];
     }
-    if (found.n)
-        qsort (found.items, found.n, sizeof *found.items, variable_facts_by_name);
+    sort_items (found.items, found.n, sizeof *found.items, variable_facts_by_name);
     *left_out = all - found.n;
     return found;
 }
@@ -90,8 +88,5 @@ bool runtime_variables_contain (struct text name)
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (text_starts (name, beginnings[i]))
             return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (text_is (name, names[i]))
-            return true;
-    return name_is_of_proxy (name);
+    return text_is_word (name, names, sizeof names / sizeof *names) || name_is_of_proxy (name);
 }
