@@ -48,10 +48,7 @@ static int check_candidate (struct draft *draft, const struct conf_value *writer
 {
     if (plan_host_rank (&draft->plan, name) >= 0)
         return 0;
-    struct text *hosts = arena_array (draft->arena, draft->plan.hosts.n, sizeof *hosts);
-    for (uint32_t i = 0; i < draft->plan.hosts.n; i++)
-        hosts[i] = draft->plan.hosts.items[i].name;
-    struct text all = hostset_folded (hosts, draft->plan.hosts.n, UINT32_MAX, draft->arena);
+    struct text all = plan_fold_all_hosts (&draft->plan, UINT32_MAX, draft->arena);
     return problem_at (draft->problems, writer->node,
                        "the writer %s is not a host of this slice, expected one of its hosts%s, %s",
                        problem_quote (draft->problems, name), draft->excluded.n ? " that are not excluded" : "",

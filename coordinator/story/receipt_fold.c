@@ -187,7 +187,7 @@ static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const
     return GROWING_ADD (&host->rungs);
 }
 
-static void keep_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
+void receipt_fold_fill_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
 {
     rung->cause.owner = verdict->owner;
     rung->cause.else_owner = verdict->else_owner;
@@ -227,7 +227,7 @@ void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_ke
 {
     struct rung_receipt *rung = receipt_rung_of (fold, verdict->host, key);
     if (rung)
-        keep_cause (fold, verdict, rung);
+        receipt_fold_fill_cause (fold, verdict, rung);
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
@@ -268,7 +268,7 @@ static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *k
         return;
     rung->outcome = verdict->outcome;
     rung->cache = receipt_fold_copy_text (fold, verdict->cache);
-    keep_cause (fold, verdict, rung);
+    receipt_fold_fill_cause (fold, verdict, rung);
     note_recheck (fold, verdict, rung);
 }
 

@@ -410,12 +410,7 @@ static void name_host (struct receipt_fold *fold, const struct isolate_ruling *r
                                      .next = rung->cause.next };
     isolate_apply_ruling (ruling, &before, &fold->arena, &after);
     rung->outcome = after.outcome;
-    rung->cause.owner = after.owner;
-    rung->cause.else_owner = after.else_owner;
-    rung->cause.certainty = certainty_of_owner (after.owner, after.else_owner, after.likely);
-    rung->cause.signature = after.signature;
-    rung->cause.text = receipt_fold_copy_text (fold, after.cause);
-    rung->cause.next = receipt_fold_copy_text (fold, after.next);
+    receipt_fold_fill_cause (fold, &after, rung);
 }
 
 void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_suspects_named *named)

@@ -61,6 +61,7 @@ struct receipt_fold *receipt_fold_create (const struct board *board); /* which h
 void receipt_fold_destroy (struct receipt_fold *fold);                /* NULL is fine */
 /* Each fact before the board takes it. */
 void receipt_fold_apply (struct receipt_fold *fold, const struct fact *fact);
+void receipt_fold_fill_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung);
 /* What a result that was just taken says by itself: a cause without an outcome, until its pass has ended. */
 void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict);
 /* A host without an attempt at a rung: blocked there, left behind, or lost when the run ended. */
