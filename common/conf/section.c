@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "common/conf/nearest_word.h"
 
 /* ---- section problems ---- */
 

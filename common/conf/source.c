@@ -12,7 +12,6 @@
 
 #include "common/base/digest.h"
 #include "common/base/path.h"
-#include "common/conf/nearest_word.h"
 
 enum { FOLDER_NAMES_MAX = 256 };
 

@@ -16,6 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An address and a port as libzmq takes them. */
+enum { ENDPOINT_BYTES = 300 };
+struct endpoint {
+    char text[ENDPOINT_BYTES];
+};
+int endpoint_make (const char *address, uint16_t port, struct endpoint *out, struct err *err); /* port 0: any */
+uint16_t endpoint_port (const struct endpoint *bound);
+/* The address at which a client on this machine reaches a bound socket, also one bound to "any address". */
+struct endpoint endpoint_for_local_client (const struct endpoint *bound);
+
 enum { LINK_KEY_BYTES = 41 }; /* Z85: 40 characters and NUL */
 struct link_keys {
     char public_key[LINK_KEY_BYTES];

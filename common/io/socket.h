@@ -11,7 +11,6 @@
 #include <zmq.h>
 
 #include "common/base/err.h"
-#include "common/io/endpoint.h"
 #include "common/io/link.h"
 
 /* One context, since several with CURVE can crash one another in libzmq 4.3.4, and inproc names (the ZAP handler's)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/conf/nearest_word.h"
+#include "common/conf/conf.h"
 
 enum { WORDS_MAX = 64, SAID_BYTES = 256, TITLE_BYTES = 64 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/io/curve_key.h"
-#include "common/io/endpoint.h"
+#include "common/io/link.h"
 
 enum { QUEUE_MAX = 1000 }; /* messages, in each direction */
 /* A CURVE message is 33 bytes longer than its content (RFC 26), and libzmq's limit counts them. */

@@ -10,7 +10,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/curve_key.h"
-#include "common/io/endpoint.h"
+#include "common/io/link.h"
 #include "coordinator/journal/run_dir.h"
 
 static void wipe (struct buf *file)

@@ -4,8 +4,8 @@
 #include "test.h"
 
 #include "common/base/digest.h"
+#include "common/conf/conf.h"
 #include "common/conf/draft.h"
-#include "common/conf/nearest_word.h"
 
 #define REST "profile: p\npins: q\nladder: l\ncache: {root: /shared/cache}\n"
 
