@@ -47,18 +47,18 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 
 /* ---- tasks, and the files that a task misses ---- */
 
-/* Keeps some of the rung's time to find the device's holder, a better error than a time limit. */
 bool attempt_succeeded (struct attempt *attempt)
 {
     const struct result *result = attempt_result (attempt);
     return !result_ended_badly (result) && (result->done || attempt->run.rung.kind == PROGRAM_COMMAND);
 }
 
+/* Keeps some of the rung's time to find the device's holder, a better error than a time limit. */
 static uint64_t device_wait_ms (const struct attempt *attempt)
 {
-    uint64_t now_ms = clock_boot_ms (), wait_ms = attempt->context->device_wait_ms;
+    uint64_t now_ms = clock_boot_ms ();
     uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
-    return wait_ms < left_ms / 2 ? wait_ms : left_ms / 2;
+    return least_u64 (attempt->context->device_wait_ms, left_ms / 2);
 }
 
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err)
@@ -92,9 +92,7 @@ void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, u
     fetch_poll (attempt->fetch, now_ms);
 }
 
-/* ---- events ---- */
-
-/* events of an attempt that were not taken yet. */
+/* ---- events that were not taken yet ---- */
 
 static void attempt_note_event (struct attempt *attempt, const struct attempt_event *event)
 {

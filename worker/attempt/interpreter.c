@@ -117,20 +117,15 @@ bool interpreter_must_be_asked (const struct msg_run *run)
     return run->cache.frontend_root.len && (run->rung.kind != PROGRAM_BUILTIN || text_is (run->rung.builtin, "cache"));
 }
 
-/* NULL: there is none of this name. */
-static const char *find_python (const struct msg_run *run, struct arena *arena)
+const char *interpreter_find (const struct msg_run *run, struct arena *arena)
 {
     struct environ_list list;
     struct text name = run->pins.python.len ? run->pins.python : TEXT_LIT ("python3"), path;
     environ_begin (&list, arena);
-    if (environ_find_program (&list, name, &path, NULL) < 0)
-        return NULL;
-    const char *python = text_copy (arena, path).ptr;
-    return access (python, X_OK) == 0 ? python : NULL;
+    return environ_find_program (&list, name, &path, NULL) == 0 ? text_copy (arena, path).ptr : NULL;
 }
 
-/* An incomplete one is rebuilt before use, so it does not count. NULL: none. */
-static const char *find_environment (const struct msg_run *run, struct arena *arena)
+const char *interpreter_of_environment (const struct msg_run *run, struct arena *arena)
 {
     char path[PATH_MAX];
     if (!run->pins.env_dir.len || environment_path (&run->pins, path, sizeof path, NULL) < 0 ||
@@ -142,13 +137,13 @@ static const char *find_environment (const struct msg_run *run, struct arena *ar
 int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err)
 {
     bool is_started = run->pins.file.sha256.len || run->rung.kind == PROGRAM_CANARY;
-    const char *python = find_python (run, arena);
+    const char *python = interpreter_find (run, arena);
     out->items = arena_array (arena, INTERPRETER_PATHS_MAX, sizeof *out->items);
     out->n = 0;
-    if (!python)
+    if (!python || access (python, X_OK) < 0)
         return 0; /* whoever starts it says so */
     int rc = interpreter_ask (run, python, arena, out, err);
-    const char *environment = rc == 0 ? find_environment (run, arena) : NULL;
+    const char *environment = rc == 0 ? interpreter_of_environment (run, arena) : NULL;
     if (environment)
         rc = interpreter_ask (run, environment, arena, out, err);
     return is_started ? rc : 0;

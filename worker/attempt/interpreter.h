@@ -13,9 +13,13 @@ enum { INTERPRETER_PATHS_MAX = 64, INTERPRETER_BYTES_MAX = 16 * 1024 }; /* of al
 
 /* Must they be asked before this RUN's program? */
 bool interpreter_must_be_asked (const struct msg_run *run);
-/* Asks the interpreter that environments are built from, and that of a complete environment: programs, prefixes,
- * folders of modules, libraries, as far as programs could write them. -1: one that sliceup itself starts in this run
- * does not answer, or names too many paths to protect. Everything lives in the arena. */
+/* The interpreter that environments are built from; NULL: there is none of its name. In the arena. */
+const char *interpreter_find (const struct msg_run *run, struct arena *arena);
+/* That of the environment of this run's pins; NULL: there is none, or an incomplete one, which is rebuilt before use. */
+const char *interpreter_of_environment (const struct msg_run *run, struct arena *arena);
+/* Asks both: programs, prefixes, folders of modules, libraries, as far as programs could write them. -1: one that
+ * sliceup itself starts in this run does not answer, or names too many paths to protect. Everything lives in the
+ * arena. */
 int interpreter_ask_paths (const struct msg_run *run, struct arena *arena, text_list *out, struct err *err);
 
 /* ---- the program that the kernel starts for a script, from its first line: execve(2) ---- */

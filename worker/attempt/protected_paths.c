@@ -8,7 +8,6 @@
 
 #include "common/base/path.h"
 #include "worker/attempt/attempt_state.h"
-#include "worker/attempt/environ.h"
 #include "worker/attempt/interpreter.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
@@ -44,10 +43,8 @@ static void protected_paths_add (const struct finding_out *find, const char *nam
 /* Such as /tmp itself: it cannot be closed whole. */
 static bool is_for_all (const struct finding_out *find, const char *folder)
 {
-    for (uint32_t i = 0; i < find->run->cache.writable.n; i++)
-        if (text_is (find->run->cache.writable.items[i], folder))
-            return true;
-    return strcmp (folder, "/") == 0 || confine_paths_is_usual (folder);
+    return text_is_among (text_of (folder), find->run->cache.writable.items, find->run->cache.writable.n) ||
+           strcmp (folder, "/") == 0 || confine_paths_is_usual (folder);
 }
 
 /* Adds the path's folder, because a program finds files beside it. */
@@ -68,11 +65,6 @@ static bool is_writable (const struct msg_run *run, const char *path)
             return true;
     }
     return confine_paths_below_usual (path);
-}
-
-static bool programs_write (const struct finding_out *find, const char *path)
-{
-    return is_writable (find->run, path);
 }
 
 bool protected_is_writable (const struct msg_run *run, const char *path)
@@ -114,7 +106,7 @@ static void add_named_program (const struct finding_out *find, const char *path)
 {
     char real[PATH_MAX];
     add_one_program (find, path);
-    if (realpath (path, real) && strcmp (real, path) != 0 && programs_write (find, real))
+    if (realpath (path, real) && strcmp (real, path) != 0 && is_writable (find->run, real))
         add_one_program (find, text_copy (find->arena, text_of (real)).ptr);
 }
 
@@ -164,7 +156,7 @@ static void add_searched (const struct finding_out *find, const char *path, bool
     struct stat at;
     char real[PATH_MAX];
     bool there = path[0] == '/' && stat (path, &at) == 0 && realpath (path, real);
-    if (!there || (!programs_write (find, path) && !programs_write (find, real)))
+    if (!there || (!is_writable (find->run, path) && !is_writable (find->run, real)))
         return;
     if (S_ISDIR (at.st_mode)) {
         const char *folder = text_copy (find->arena, text_of (real)).ptr;
@@ -222,18 +214,16 @@ static void add_loaded (const struct finding_out *find, const char *path)
 /* Adds the interpreter that restores environments, found by its name. */
 static void add_python (const struct finding_out *find)
 {
-    struct environ_list list;
-    struct text name = find->run->pins.python.len ? find->run->pins.python : TEXT_LIT ("python3"), path;
-    environ_begin (&list, find->arena);
-    if (environ_find_program (&list, name, &path, NULL) == 0)
-        protected_paths_add_program (find, text_copy (find->arena, path).ptr);
+    const char *python = interpreter_find (find->run, find->arena);
+    if (python)
+        protected_paths_add_program (find, python);
 }
 
 /* Adds files of the home that control a login shell, ssh and pip. */
 static void add_home (const struct finding_out *find)
 {
     const char *home = getenv ("HOME");
-    if (home && home[0] == '/' && programs_write (find, home) && !is_for_all (find, home))
+    if (home && home[0] == '/' && is_writable (find->run, home) && !is_for_all (find, home))
         protected_paths_add (find, home);
 }
 
@@ -278,16 +268,11 @@ enum { WORDS_MAX = 64 + 2 * WRITABLE_MAX + 2 * CONFINE_PROTECTED_MAX };
 
 int confine_args_root_of_bundle (struct text bundle, struct arena *arena, struct text *root, struct err *err)
 {
-    uint32_t len = bundle.len;
-    for (int level = 0; level < 2; level++) {
-        while (len > 0 && bundle.ptr[len - 1] != '/')
-            len--;
-        if (len < 2)
-            return err_set (err, ERR_REFUSED, "cache path %.*s: expected an absolute path <root>/<frontend>/<bundle>",
-                            TEXT_ARG (bundle));
-        len--;
-    }
-    *root = text_copy (arena, (struct text){ bundle.ptr, len });
+    struct text above = path_folder (path_folder (bundle));
+    if (above.len < 2)
+        return err_set (err, ERR_REFUSED, "cache path %.*s: expected an absolute path <root>/<frontend>/<bundle>",
+                        TEXT_ARG (bundle));
+    *root = text_copy (arena, above);
     return 0;
 }
 

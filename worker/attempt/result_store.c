@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SUFFIX ".mp"
@@ -68,8 +67,7 @@ static void put_aside (const char *path)
 
 static bool is_result (const char *name)
 {
-    size_t len = strlen (name), suffix_len = sizeof SUFFIX - 1;
-    return name[0] != '.' && len > suffix_len && strcmp (name + len - suffix_len, SUFFIX) == 0;
+    return name[0] != '.' && text_ends (text_of (name), SUFFIX);
 }
 
 int result_store_recall (const char *directory, result_store_fn *fn, void *owner, struct err *err)

@@ -381,18 +381,11 @@ static void find_versions (const struct msg_run *run, struct arena *arena, struc
 }
 
 /* A complete environment is not rebuilt, so it needs no files. */
-static bool is_complete (const struct msg_run *run, struct arena *arena)
-{
-    char path[PATH_MAX];
-    return environment_path (&run->pins, path, sizeof path, NULL) == 0 &&
-           access (text_format (arena, "%s/" ENVIRONMENT_COMPLETE, path).ptr, F_OK) == 0;
-}
-
 static int find_wheels (const struct msg_run *run, const char *folder, struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
     uint32_t missing_n = 0;
-    if (!wheels_are_needed (run) || is_complete (run, arena))
+    if (!wheels_are_needed (run) || interpreter_of_environment (run, arena))
         return 0;
     if (wheels_link_present (run, folder, arena, answer->missing.items + answer->missing.n, &missing_n, &err) < 0)
         return task_answer_set_failure (answer, arena, OWNER_HOST, &err);
