@@ -35,16 +35,33 @@ static int check_word (const json_t *value, const char *name, uint32_t min_bytes
                        struct err *err)
 {
     *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
-    if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes || memchr (out->ptr, 0, out->len))
+    if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes)
         return err_set (err, ERR_PARSE, "%s: expected a string of %u to %u bytes", name, min_bytes, max_bytes);
     return 0;
 }
 
-static int check_state (const json_t *value, enum key_state *out, struct err *err)
+static int need_word (const json_t *line, const char *member, uint32_t max_bytes, struct text *out, struct err *err)
+{
+    return check_word (json_object_get (line, member), member, 1, max_bytes, out, err);
+}
+
+static int read_count (const json_t *line, const char *member, bool needed, uint64_t *out, struct err *err)
+{
+    const json_t *value = json_object_get (line, member);
+    *out = 0;
+    if (!value && !needed)
+        return 0;
+    if (!json_is_integer (value) || json_integer_value (value) < 0)
+        return err_set (err, ERR_PARSE, "%s: expected a whole number of at least 0", member);
+    *out = (uint64_t) json_integer_value (value);
+    return 0;
+}
+
+static int check_state (const json_t *line, enum key_state *out, struct err *err)
 {
     uint32_t found = KEY_NONE;
     struct text word;
-    if (check_word (value, "state", 1, WORD_MAX_BYTES, &word, err) < 0)
+    if (need_word (line, "state", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!text_is (word, key_state_names.of[KEY_NONE]) && !enum_value_of (&key_state_names, word, &found))
         return err_set (err, ERR_PARSE, "state: this word is not in the protocol");
@@ -73,17 +90,12 @@ static int check_parts (const json_t *parts, struct err *err)
 /* Reads program, key and state, borrowed from `line`; refuses broken rules, also in parts that it does not use. */
 static int evidence_check (const json_t *line, struct cache_key *out, struct err *err)
 {
-    const json_t *why = json_object_get (line, "why"), *ms = json_object_get (line, "compile_ms");
+    const json_t *why = json_object_get (line, "why");
     *out = (struct cache_key){ 0 };
-    if (check_word (json_object_get (line, "program"), "program", 1, NAME_MAX_BYTES, &out->program, err) < 0)
+    if (need_word (line, "program", NAME_MAX_BYTES, &out->program, err) < 0 ||
+        need_word (line, "key", NAME_MAX_BYTES, &out->key, err) < 0 || check_state (line, &out->state, err) < 0 ||
+        read_count (line, "compile_ms", false, &out->compile_ms, err) < 0)
         return -1;
-    if (check_word (json_object_get (line, "key"), "key", 1, NAME_MAX_BYTES, &out->key, err) < 0)
-        return -1;
-    if (check_state (json_object_get (line, "state"), &out->state, err) < 0)
-        return -1;
-    if (ms && (!json_is_integer (ms) || json_integer_value (ms) < 0))
-        return err_set (err, ERR_PARSE, "compile_ms: expected a whole number of at least 0");
-    out->compile_ms = ms ? (uint64_t) json_integer_value (ms) : 0;
     if (why && !json_is_string (why))
         return err_set (err, ERR_PARSE, "why: expected a string");
     return check_parts (json_object_get (line, "parts"), err);
@@ -185,35 +197,20 @@ void evidence_expect (struct evidence *evidence, const struct msg_run *run)
     evidence->asked = run;
 }
 
-static int evidence_read_word (const json_t *line, const char *member, uint32_t min_bytes, uint32_t max_bytes,
-                               struct text *out, struct err *err)
-{
-    const json_t *value = json_object_get (line, member);
-    *out = (struct text){ json_string_value (value), (uint32_t) json_string_length (value) };
-    if (!json_is_string (value) || out->len < min_bytes || out->len > max_bytes)
-        return err_set (err, ERR_PARSE, "%s: expected a string of %u to %u bytes", member, min_bytes, max_bytes);
-    return 0;
-}
-
-static int need_word (const json_t *line, const char *member, uint32_t max_bytes, struct text *out, struct err *err)
-{
-    return evidence_read_word (line, member, 1, max_bytes, out, err);
-}
-
 /* ---- one function a type of line ---- */
 
-static int take_phase (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_phase (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct text name;
     if (need_word (line, "name", WORD_MAX_BYTES, &name, err) < 0)
         return -1;
     arena_reset (&evidence->phase_arena);
     evidence->result.phase = text_copy (&evidence->phase_arena, name);
-    *statement = (struct statement){ .kind = STATEMENT_PHASE, .name = evidence->result.phase };
+    evidence->statement = (struct statement){ .kind = STATEMENT_PHASE, .name = evidence->result.phase };
     return 0;
 }
 
-static int take_gate (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_gate (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct text name, mode, value;
     uint32_t found = GATE_NONE;
@@ -223,16 +220,17 @@ static int take_gate (struct evidence *evidence, const json_t *line, struct stat
         return -1;
     if (!enum_value_of (&gate_mode_names, mode, &found))
         return err_set (err, ERR_PARSE, "mode: expected share or agree");
-    if (evidence_read_word (line, "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0) /* who shares nothing says "" */
+    /* Who shares nothing says "". */
+    if (check_word (json_object_get (line, "value"), "value", 0, GATE_VALUE_MAX_BYTES, &value, err) < 0)
         return -1;
     if (evidence_compiles_only (evidence))
         return err_set (err, ERR_REFUSED, "an attempt that only compiles must not wait at a gate");
     evidence->saw_program_gate |= text_is (name, "program") && found == GATE_AGREE;
     arena_reset (&evidence->gate_arena);
-    statement->name = text_copy (&evidence->gate_arena, name);
-    statement->value = text_copy (&evidence->gate_arena, value);
-    statement->mode = (enum gate_mode) found;
-    statement->kind = STATEMENT_GATE;
+    evidence->statement = (struct statement){ .kind = STATEMENT_GATE,
+                                              .name = text_copy (&evidence->gate_arena, name),
+                                              .mode = (enum gate_mode) found,
+                                              .value = text_copy (&evidence->gate_arena, value) };
     return 0;
 }
 
@@ -245,10 +243,9 @@ static void leave_out_key (struct evidence *evidence)
     evidence_count_left_out (evidence, "keys");
 }
 
-static int take_cache (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_cache (struct evidence *evidence, const json_t *line, struct err *err)
 {
     bool left_out = false;
-    (void) statement;
     size_t keys_bytes = evidence->keys_left_bytes;
     size_t had_bytes = keys_bytes < evidence->left_bytes ? keys_bytes : evidence->left_bytes;
     struct json_budget budget = { &evidence->arena, had_bytes };
@@ -260,18 +257,6 @@ static int take_cache (struct evidence *evidence, const json_t *line, struct sta
     return rc;
 }
 
-static int evidence_read_bytes (const json_t *line, const char *member, bool needed, uint64_t *out, struct err *err)
-{
-    const json_t *value = json_object_get (line, member);
-    *out = 0;
-    if (!value && !needed)
-        return 0;
-    if (!json_is_integer (value) || json_integer_value (value) < 0)
-        return err_set (err, ERR_PARSE, "%s: expected a whole number of at least 0", member);
-    *out = (uint64_t) json_integer_value (value);
-    return 0;
-}
-
 static void raise_to (uint64_t *most, uint64_t value)
 {
     if (value > *most)
@@ -279,14 +264,13 @@ static void raise_to (uint64_t *most, uint64_t value)
 }
 
 /* The largest of several counts. */
-static int take_memory (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_memory (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct result *result = &evidence->result;
     uint64_t peak, predicted, device_peak;
-    (void) statement;
-    if (evidence_read_bytes (line, "peak_bytes", true, &peak, err) < 0 ||
-        evidence_read_bytes (line, "predicted_bytes", false, &predicted, err) < 0 ||
-        evidence_read_bytes (line, "device_peak_bytes", false, &device_peak, err) < 0)
+    if (read_count (line, "peak_bytes", true, &peak, err) < 0 ||
+        read_count (line, "predicted_bytes", false, &predicted, err) < 0 ||
+        read_count (line, "device_peak_bytes", false, &device_peak, err) < 0)
         return -1;
     raise_to (&result->peak_bytes, peak);
     raise_to (&result->predicted_bytes, predicted);
@@ -295,11 +279,10 @@ static int take_memory (struct evidence *evidence, const json_t *line, struct st
 }
 
 /* The first failure is the cause; later ones are mostly failed clean-up. */
-static int take_failure (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_failure (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct text word;
     uint32_t owner = OWNER_NONE;
-    (void) statement;
     if (need_word (line, "layer", WORD_MAX_BYTES, &word, err) < 0)
         return -1;
     if (!enum_value_of (&owner_names, word, &owner))
@@ -316,12 +299,10 @@ static int take_failure (struct evidence *evidence, const json_t *line, struct s
     return 0;
 }
 
-static int take_stacks (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_stacks (struct evidence *evidence, const json_t *line, struct err *err)
 {
     uint64_t signal, pid;
-    (void) statement;
-    if (evidence_read_bytes (line, "signal", true, &signal, err) < 0 ||
-        evidence_read_bytes (line, "pid", true, &pid, err) < 0)
+    if (read_count (line, "signal", true, &signal, err) < 0 || read_count (line, "pid", true, &pid, err) < 0)
         return -1;
     if (signal < 1 || signal > STACKS_SIGNALS_MAX || pid < 1 || pid > INT32_MAX)
         return err_set (err, ERR_PARSE, "expected a signal from 1 to %d, and a pid", STACKS_SIGNALS_MAX);
@@ -330,10 +311,9 @@ static int take_stacks (struct evidence *evidence, const json_t *line, struct st
     return 0;
 }
 
-static int take_done (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+static int take_done (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct text nonce;
-    (void) statement;
     if (need_word (line, "nonce", EVIDENCE_NONCE_MAX_BYTES, &nonce, err) < 0)
         return -1;
     if (!text_equal (nonce, evidence->nonce))
@@ -394,8 +374,7 @@ static int refuse_nul (const json_t *line, struct err *err)
     return 0;
 }
 
-static int take_typed (struct evidence *evidence, const char *type, const json_t *line, struct statement *statement,
-                       struct err *err)
+static int take_typed (struct evidence *evidence, const char *type, const json_t *line, struct err *err)
 {
     if (refuse_nul (line, err) < 0)
         return -1;
@@ -404,24 +383,23 @@ static int take_typed (struct evidence *evidence, const char *type, const json_t
             continue;
         if (evidence->result.done)
             return err_set (err, ERR_REFUSED, "this line was sent after done, which has to be the last line");
-        return line_types[i].take (evidence, line, statement, err);
+        return line_types[i].take (evidence, line, err);
     }
     return err_set (err, ERR_PARSE, "unknown type");
 }
 
-static int evidence_take_line (struct evidence *evidence, const json_t *line, struct statement *statement,
-                               struct err *err)
+static int evidence_take_line (struct evidence *evidence, const json_t *line, struct err *err)
 {
     const char *type = json_string_value (json_object_get (line, "type"));
     if (!type)
         return err_set (err, ERR_PARSE, "expected a JSON object with a type");
-    if (take_typed (evidence, type, line, statement, err) == 0)
+    if (take_typed (evidence, type, line, err) == 0)
         return 0;
     err_prefix (err, "%.100s", type);
     if (strcmp (type, "gate") == 0) {
         arena_reset (&evidence->gate_arena);
-        *statement = (struct statement){ .kind = STATEMENT_BAD_GATE };
-        statement->value = text_copy (&evidence->gate_arena, text_of (err->text));
+        evidence->statement = (struct statement){ .kind = STATEMENT_BAD_GATE };
+        evidence->statement.value = text_copy (&evidence->gate_arena, text_of (err->text));
     }
     return -1;
 }
@@ -465,14 +443,15 @@ void evidence_take (struct evidence *evidence, struct text line, struct statemen
 {
     assert (line.len <= LINE_MAX_BYTES);
     struct err err = { 0 };
-    *statement = (struct statement){ 0 };
+    evidence->statement = (struct statement){ 0 };
     evidence->result.spoke = true;
     json_t *json = evidence_parse (line, &err);
-    if (!json || evidence_take_line (evidence, json, statement, &err) < 0)
+    if (!json || evidence_take_line (evidence, json, &err) < 0)
         evidence_describe (evidence, err.text, line);
     json_decref (json);
     arena_reset (&evidence->scratch);
     evidence_compact (evidence);
+    *statement = evidence->statement;
 }
 
 void evidence_init (struct evidence *evidence, struct text nonce)

@@ -29,20 +29,6 @@ struct metric_sums_tally {
     uint64_t forgotten;
 };
 
-struct evidence {
-    struct result result;  /* the pieces from the program, without `problem` */
-    struct text complaint; /* about the first refused line */
-    struct text nonce;
-    const struct msg_run *asked;        /* NULL: the program's RUN is not known */
-    bool failed;                        /* it sent `failure` */
-    uint32_t stacks_signal, stacks_pid; /* the process that prints its stacks on this signal, as reported; 0: none */
-    bool saw_backend, saw_program_gate;
-    struct metric_sums_tally pasts[RESULT_METRICS_MAX]; /* of result.metrics */
-    size_t left_bytes, keys_left_bytes;
-    struct arena arena, phase_arena, gate_arena; /* phases and gates have their own, since they change often */
-    struct arena scratch;                        /* for the present line */
-};
-
 /* What the worker must act on at once. Texts live until the next line. */
 struct statement {
     enum {
@@ -54,6 +40,21 @@ struct statement {
     struct text name;
     enum gate_mode mode;
     struct text value;
+};
+
+struct evidence {
+    struct result result;  /* the pieces from the program, without `problem` */
+    struct text complaint; /* about the first refused line */
+    struct text nonce;
+    struct statement statement;         /* of the present line */
+    const struct msg_run *asked;        /* NULL: the program's RUN is not known */
+    bool failed;                        /* it sent `failure` */
+    uint32_t stacks_signal, stacks_pid; /* the process that prints its stacks on this signal, as reported; 0: none */
+    bool saw_backend, saw_program_gate;
+    struct metric_sums_tally pasts[RESULT_METRICS_MAX]; /* of result.metrics */
+    size_t left_bytes, keys_left_bytes;
+    struct arena arena, phase_arena, gate_arena; /* phases and gates have their own, since they change often */
+    struct arena scratch;                        /* for the present line */
 };
 
 void evidence_init (struct evidence *evidence, struct text nonce);

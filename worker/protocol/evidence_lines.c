@@ -96,13 +96,12 @@ static int take_vars (struct evidence *evidence, json_t *items, const char *memb
 }
 
 /* Normalises package names (PEP 503). */
-int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct err *err)
 {
     const json_t *items = json_object_get (line, "items");
     json_t *spelled = json_is_object (items) ? json_object () : NULL, *value;
     struct arena arena = { 0 };
     const char *name;
-    (void) statement;
     json_object_foreach ((json_t *) items, name, value)
         json_object_set (spelled, requirement_normal_name (text_of (name), &arena).ptr, value);
     int rc = take_vars (evidence, spelled, "items", offsetof (struct result, bundle), err);
@@ -111,18 +110,16 @@ int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct 
     return rc;
 }
 
-int evidence_take_policy (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_policy (struct evidence *evidence, const json_t *line, struct err *err)
 {
-    (void) statement;
     return take_vars (evidence, json_object_get (line, "observed"), "observed", offsetof (struct result, policy), err);
 }
 
-int evidence_take_fact (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_fact (struct evidence *evidence, const json_t *line, struct err *err)
 {
     const size_t offset = offsetof (struct result, facts);
     const json_t *name = json_object_get (line, "name"), *value = json_object_get (line, "value");
     struct tally tally = { 0 };
-    (void) statement;
     if (!json_is_string (name))
         return err_set (err, ERR_PARSE, "name: expected a string");
     if (weigh_var (vars_at (evidence, offset), json_string_value (name), value, &tally, err) < 0)
@@ -173,12 +170,11 @@ static int check_order (const struct evidence *evidence, const json_t *values, s
     return 0;
 }
 
-int evidence_take_counters (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_counters (struct evidence *evidence, const json_t *line, struct err *err)
 {
     json_t *values = json_object_get (line, "values"), *value;
     struct tally tally = { 0 };
     const char *name;
-    (void) statement;
     if (!json_is_object (values))
         return err_set (err, ERR_PARSE, "values: expected a JSON object");
     json_object_foreach (values, name, value) {
@@ -241,10 +237,9 @@ static int put_failed (struct evidence *evidence, const struct value_check *chec
     return 0;
 }
 
-int evidence_take_check (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_check (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct value_check check = { 0 };
-    (void) statement;
     if (evidence_read_record (evidence, line, &check_record, &check, err) < 0)
         return -1;
     if (check.tolerance < 0)
@@ -257,10 +252,9 @@ int evidence_take_check (struct evidence *evidence, const json_t *line, struct s
 
 /* ---- programs, notes ---- */
 
-int evidence_take_program (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_program (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct program_fingerprint program = { 0 };
-    (void) statement;
     if (evidence_read_record (evidence, line, &program_record, &program, err) < 0)
         return -1;
     for (uint32_t i = 0; i < evidence->result.programs.n; i++)
@@ -270,10 +264,9 @@ int evidence_take_program (struct evidence *evidence, const json_t *line, struct
     return 0;
 }
 
-int evidence_take_note (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_note (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct result_note note = { 0 };
-    (void) statement;
     if (evidence_read_record (evidence, line, &note_record, &note, err) < 0)
         return -1;
     if (text_is (note.source, NOTE_AT_FAILURE)) /* commands follow from it */
@@ -284,11 +277,10 @@ int evidence_take_note (struct evidence *evidence, const json_t *line, struct st
 
 /* ---- the backend: the last word counts ---- */
 
-int evidence_take_backend (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_backend (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct observed_backend *known = &evidence->result.backend, backend = { 0 };
     size_t freed_bytes = evidence->saw_backend ? json_record_wire_bytes (&backend_record, known) : 0;
-    (void) statement;
     if (evidence_read_record (evidence, line, &backend_record, &backend, err) < 0 ||
         evidence_pay (evidence, json_record_wire_bytes (&backend_record, &backend), freed_bytes, err) < 0)
         return -1;
@@ -393,12 +385,9 @@ static bool is_required (const struct evidence *evidence, struct text name)
     return asked && text_is_among (name, asked->rung.metrics.items, asked->rung.metrics.n);
 }
 
-static int evidence_lines_find (const struct evidence *evidence, struct text name)
+static struct metric *find_metric (const struct evidence *evidence, struct text name)
 {
-    for (uint32_t i = 0; i < evidence->result.metrics.n; i++)
-        if (text_equal (evidence->result.metrics.items[i].name, name))
-            return (int) i;
-    return -1;
+    return LIST_FIND (evidence->result.metrics, struct metric, name, name);
 }
 
 /* Room for metrics that the rung does not require, since required ones may come last. */
@@ -406,7 +395,7 @@ static uint32_t free_places (const struct evidence *evidence)
 {
     uint32_t places = RESULT_METRICS_MAX;
     for (uint32_t i = 0; evidence->asked && i < evidence->asked->rung.metrics.n && places > 0; i++)
-        places -= evidence_lines_find (evidence, evidence->asked->rung.metrics.items[i]) < 0;
+        places -= !find_metric (evidence, evidence->asked->rung.metrics.items[i]);
     return places;
 }
 
@@ -426,27 +415,25 @@ static int say_first (struct evidence *evidence, const struct metric *metric, st
     return 0;
 }
 
-static int say_again (struct evidence *evidence, uint32_t at, struct metric *metric, struct err *err)
+static int say_again (struct evidence *evidence, struct metric *before, struct metric *metric, struct err *err)
 {
-    struct metric *before = &evidence->result.metrics.items[at];
     if (!metric_claims_agree (before, metric))
         return err_set (err, ERR_REFUSED, "this metric was sent before with another reduction, scope, dtype or axes");
     size_t freed_bytes = json_record_wire_bytes (&metric_record, before);
     if (evidence_pay (evidence, json_record_wire_bytes (&metric_record, metric), freed_bytes, err) < 0)
         return -1;
-    fold (&evidence->pasts[at], before, metric);
+    fold (&evidence->pasts[before - evidence->result.metrics.items], before, metric);
     record_copy (&metric_record, before, metric, &evidence->arena);
     return 0;
 }
 
-int evidence_take_metric (struct evidence *evidence, const json_t *line, struct statement *statement, struct err *err)
+int evidence_take_metric (struct evidence *evidence, const json_t *line, struct err *err)
 {
     struct metric metric = { 0 };
-    (void) statement;
     if (read_metric (evidence, line, &metric, err) < 0)
         return -1;
     if (evidence_lacks_backend (evidence))
         return err_set (err, ERR_REFUSED, "this line was sent before the backend line");
-    int at = evidence_lines_find (evidence, metric.name);
-    return at < 0 ? say_first (evidence, &metric, err) : say_again (evidence, (uint32_t) at, &metric, err);
+    struct metric *before = find_metric (evidence, metric.name);
+    return before ? say_again (evidence, before, &metric, err) : say_first (evidence, &metric, err);
 }

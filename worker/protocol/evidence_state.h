@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 /* -1: the line breaks a rule, which `err` names, and is ignored. */
-typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct statement *out, struct err *err);
+typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct err *err);
 
 /* ---- evidence_state.c ---- */
 
