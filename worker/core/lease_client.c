@@ -7,7 +7,7 @@ static bool wants (const struct lease_client *lease_client)
     return lease_client->token && !lease_client->lost;
 }
 
-static void lease_client_forget (struct lease_client *lease_client)
+void lease_client_drop (struct lease_client *lease_client)
 {
     uint64_t last_ask = lease_client->last_ask;
     *lease_client = (struct lease_client){ .last_ask = last_ask };
@@ -15,14 +15,9 @@ static void lease_client_forget (struct lease_client *lease_client)
 
 void lease_client_want (struct lease_client *lease_client, uint64_t token, uint64_t term_ms)
 {
-    lease_client_forget (lease_client);
+    lease_client_drop (lease_client);
     lease_client->token = token;
     lease_client->term_ms = term_ms ? term_ms : LEASE_TERM_MS;
-}
-
-void lease_client_drop (struct lease_client *lease_client)
-{
-    lease_client_forget (lease_client);
 }
 
 /* NULL: never asked, or replaced by later questions. */

@@ -189,6 +189,7 @@ static void receive_ack (struct member *member, const struct msg *msg, uint64_t 
 static void receive_in_session (struct member *member, const struct msg *msg, uint64_t now_ms,
                                 struct member_outbox *out)
 {
+    const struct msg_lease *lease = &msg->of.lease;
     if (!member->session || msg->session != member->session || msg->seq <= member->seen_seq)
         return;
     member->seen_seq = msg->seq;
@@ -199,7 +200,9 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     case MSG_CANCEL: receive_cancel (member, msg, now_ms, out); break;
     case MSG_RESULT_ACK: receive_ack (member, msg, now_ms, out); break;
     case MSG_LOOK: receive_look (member, msg, out); break;
-    case MSG_LEASE: member_receive_lease (member, &msg->of.lease, now_ms); break;
+    case MSG_LEASE:
+        lease_client_receive (&member->lease_client, lease->token, lease->ask, lease->term_ms, now_ms);
+        break;
     default: break; /* kinds that only a worker may send */
     }
 }

@@ -233,11 +233,6 @@ void member_start_with_lease (struct member *member, uint64_t now_ms, struct mem
         current_start (member, out);
 }
 
-void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms)
-{
-    lease_client_receive (&member->lease_client, lease->token, lease->ask, lease->term_ms, now_ms);
-}
-
 /* ---- results that are not acknowledged ---- */
 
 static void held_destroy (struct pending_result *held)

@@ -109,6 +109,5 @@ void current_see_end (struct member *member, const struct result *result, uint64
 void member_stop_without_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
 /* Starts a waiting writer that has its lease now. */
 void member_start_with_lease (struct member *member, uint64_t now_ms, struct member_outbox *out);
-void member_receive_lease (struct member *member, const struct msg_lease *lease, uint64_t now_ms);
 
 #endif

@@ -163,15 +163,21 @@ static int join_read_line (int fd, char *out, size_t out_bytes, const char *what
     return err_set (err, ERR_LIMIT, "%s is longer than %zu bytes", what, out_bytes - 2);
 }
 
+/* Takes `line`. */
+static bool join_tell (int fd, json_t *line)
+{
+    char *text = json_dumps (line, JSON_COMPACT);
+    json_decref (line);
+    bool told = text && dprintf (fd, "%s\n", text) > 0;
+    free (text);
+    return told;
+}
+
 static int join_answer (const struct join_config *join, int fd, const char *version, struct err *err)
 {
     json_t *line = json_pack ("{s:i, s:s, s:I, s:I, s:s}", "sliceup-worker", 1, "key", join->keys.public_key, "pid",
                               (json_int_t) join->pid, "pid_start", (json_int_t) join->pid_start, "version", version);
-    char *text = json_dumps (line, JSON_COMPACT);
-    json_decref (line);
-    int rc = text ? dprintf (fd, "%s\n", text) : -1;
-    free (text);
-    return rc < 0 ? err_errno (err, ERR_IO, "cannot write the answer to the launch line") : 0;
+    return join_tell (fd, line) ? 0 : err_errno (err, ERR_IO, "cannot write the answer to the launch line");
 }
 
 int join_fill_process (struct join_config *join, struct err *err)
@@ -202,11 +208,7 @@ static bool tell_cut_off (const struct join_config *join, int fd)
     json_t *line = json_pack ("{s:i, s:s, s:s}", "sliceup-worker", 1, "unreachable", "", "why", why.text);
     json_object_set_new (line, "unreachable",
                          json_sprintf ("%s%s%s:%u", v6 ? "[" : "", join->address, v6 ? "]" : "", port));
-    char *text = json_dumps (line, JSON_COMPACT);
-    json_decref (line);
-    bool told = text && dprintf (fd, "%s\n", text) > 0;
-    free (text);
-    return told;
+    return join_tell (fd, line);
 }
 
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
