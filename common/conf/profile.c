@@ -64,7 +64,7 @@ void draft_sort_names (text_list *names)
 /* Warns of a valid variable that is most likely a mistake. `value` NULL: it is inherited. */
 static void lint (struct draft *draft, const struct yaml_node *name, const struct text *value)
 {
-    const char *why = launch_lint_variable (&draft->plan.profile, name->text, value);
+    const char *why = launch_lint_variable (&draft->plan.profile, name->text, value, draft->arena);
     if (why)
         warning_at (draft->problems, name, "the profile %s %.*s; %s", value ? "sets" : "inherits",
                     TEXT_ARG (name->text), why);

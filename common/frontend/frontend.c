@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <string.h>
 #include <strings.h>
 
 #include "common/frontend/frontend.h"
@@ -334,38 +335,97 @@ static bool leaves_open (const struct profile *profile, struct text name, const 
            frontend_has_cache (frontend) && !has_flag (*value, "--xla_tpu_use_enhanced_launch_barrier", &decided);
 }
 
-/* openxla/xla:xla/parse_flags_from_env.cc, xla/tsl/util/command_line_flags.cc. Quotes may hold blanks. */
-static const char *why_no_flags (struct text name, struct text value)
+/* ---- flags, as XLA parts them: openxla/xla:xla/parse_flags_from_env.cc, xla/tsl/util/command_line_flags.cc ---- */
+
+enum { FLAG_COLUMNS = 80, FLAG_WHY_BYTES = 1024 };
+
+/* Blanks part flags; a value that begins with a quote ends with it. */
+static bool flag_next (struct text *rest, struct text *flag)
+{
+    const char *end = rest->ptr + rest->len;
+    if (!text_next_word (rest, TEXT_LIT (" \t\r\n"), flag))
+        return false;
+    uint32_t name = text_span (*flag, "-_");
+    if (flag->len < name + 2 || flag->ptr[name] != '=' || !strchr ("'\"", flag->ptr[name + 1]))
+        return true;
+    const char *quote = flag->ptr + name + 1, *at = quote + 1;
+    for (; at < end && *at != *quote; at++)
+        at += *quote == '"' && *at == '\\' && at + 1 < end;
+    at += at < end;
+    flag->len = (uint32_t) (at - flag->ptr);
+    *rest = (struct text){ at, (uint32_t) (end - at) };
+    return true;
+}
+
+/* libtpu knows one dash as well. Pages are set with U+00A0, U+2010 to 203F, U+2212. */
+static const char *flag_form (bool xla, struct text flag)
+{
+    static const char *const printed[] = { "\xc2\xa0", "\xe2\x80", "\xe2\x88\x92" };
+    struct text value = flag, name = text_take_until (&value, '=');
+    bool quoted = value.len && strchr ("'\"", value.ptr[0]);
+    uint32_t plain = text_span (name, "-_.");
+    bool odd = plain < name.len && (unsigned char) name.ptr[plain] > 0x7F;
+    for (size_t i = 0; i < sizeof printed / sizeof printed[0] && !quoted; i++)
+        odd |= text_find (value, text_of (printed[i]), NULL);
+    if (odd)
+        return "has a dash, quote or blank of print, such as U+2212, not a plain one: type it anew";
+    if (xla && text_starts (flag, "-") && !text_starts (flag, "--"))
+        return "begins with one dash, and XLA ends the program for it: begin each flag with two";
+    if (!text_starts (flag, "-"))
+        return xla ? "begins with no --, so XLA passes over it and all behind it: begin each flag with two plain "
+                     "dashes, without blanks around its ="
+                   : "is no flag: begin each with two plain dashes, without blanks around its =";
+    if (!quoted && (text_find (flag, TEXT_LIT (",--"), NULL) || text_find (flag, TEXT_LIT (";--"), NULL) ||
+                    text_ends (flag, ",") || text_ends (flag, ";")))
+        return "is read as one flag up to the next blank: part flags with blanks, not with a comma or semicolon";
+    return plain == name.len ? NULL : "has a name that no flag has: write it as --name=value";
+}
+
+static const char *flag_home (bool xla, struct text flag)
+{
+    if (xla)
+        return text_starts (flag, "--xla_tpu_") && !text_starts (flag, "--xla_tpu_detect_")
+                   ? "is of libtpu, and XLA ends the program for it: it belongs into LIBTPU_INIT_ARGS"
+                   : NULL;
+    return text_starts (flag, "--xla_gpu_") || text_starts (flag, "--xla_cpu_") ||
+                   text_starts (flag, "--xla_force_host_")
+               ? "is of XLA for GPUs and CPUs, which reads XLA_FLAGS: move it there"
+               : NULL;
+}
+
+/* NULL: all are flags. `flag` is the one that is none. */
+static const char *why_no_flags (struct text name, struct text value, struct text *flag)
 {
     bool xla = text_is (name, "XLA_FLAGS"), first = true;
-    bool quoted = text_find (value, TEXT_LIT ("'"), NULL) || text_find (value, TEXT_LIT ("\""), NULL);
     if (!xla && !text_is (name, "LIBTPU_INIT_ARGS"))
         return NULL;
-    struct text word;
-    for (; text_next_word (&value, TEXT_LIT (" \t\r\n"), &word); first = false) {
-        struct text rest = word, flag = text_take_until (&rest, '=');
-        if (xla && first && text_find (flag, TEXT_LIT ("/"), NULL))
-            return NULL; /* a file of flags */
-        if (xla && text_starts (flag, "--xla_tpu_") && !text_starts (flag, "--xla_tpu_detect_"))
-            return "flags --xla_tpu_* are of libtpu, and XLA ends a program for them: they belong into "
-                   "LIBTPU_INIT_ARGS";
-        bool odd = text_find (word, TEXT_LIT ("\xe2\x80"), NULL); /* U+2010 to 203F: dashes and quotes of print */
-        if (text_starts (flag, xla ? "--" : "-") ? !odd && text_span (flag, "-_.") == flag.len : quoted && !first)
-            continue;
-        return xla && first && word.ptr[0] != '-'
-                   ? "it does not begin with --, so XLA takes it for the name of a file and ends the program: "
-                     "begin each flag with two plain dashes (copied pages may have others, and quotes)"
-                   : "a word of it is no flag: begin each with two plain dashes, with plain quotes and no "
-                     "blanks around its =";
+    for (const char *why; flag_next (&value, flag); first = false) {
+        struct text rest = *flag;
+        if (xla && first && flag->ptr[0] != '-')
+            return text_find (text_take_until (&rest, '='), TEXT_LIT ("/"), NULL)
+                       ? NULL /* a file of flags */
+                       : "does not begin with --, so XLA takes the value for the name of a file and ends the program: "
+                         "begin each flag with two plain dashes (copied pages may have others, and quotes)";
+        if ((why = flag_form (xla, *flag)) || (why = flag_home (xla, *flag)))
+            return why;
     }
     return NULL;
 }
 
-const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value)
+const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value,
+                                  struct arena *arena)
 {
-    const char *why = value ? why_no_flags (name, *value) : NULL;
-    if (why)
+    struct text flag;
+    const char *why = value ? why_no_flags (name, *value, &flag) : NULL;
+    if (why) {
+        struct buf told;
+        buf_init (&told, FLAG_WHY_BYTES);
+        buf_escaped_after (&told, "'", flag, FLAG_COLUMNS);
+        buf_printf (&told, "' of it %s", why);
+        why = text_copy (arena, buf_as_text (&told)).ptr;
+        buf_release (&told);
         return why;
+    }
     bool debugging = text_find (profile->name, TEXT_LIT ("debug"), NULL);
     for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)
         if (text_is (name, lints[i].name) && is_found (&lints[i], value) && !(lints[i].debug && debugging))

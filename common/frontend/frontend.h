@@ -48,7 +48,8 @@ bool frontend_writer_is_rank_0 (const struct frontend *frontend);
 
 /* Why the variable is most likely a mistake, and what to do; NULL: no known problem. `value` NULL: inherited, not known
  * yet. A value that switches something off is fine, and so is debugging in a profile with that word in its name. */
-const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value);
+const char *launch_lint_variable (const struct profile *profile, struct text name, const struct text *value,
+                                  struct arena *arena);
 /* Why and how the profile should give shapes; NULL: it need not. */
 const char *launch_lint_shapes (const struct profile *profile);
 

@@ -161,7 +161,7 @@ static text_list find_warnings (const struct environ_list *list, const struct ms
     text_list warnings = { .items = arena_array (list->arena, list->vars.n, sizeof *warnings.items) };
     for (uint32_t i = 0; i < list->vars.n && run->rung.kind != PROGRAM_BUILTIN; i++) {
         const struct var *var = &list->vars.items[i];
-        const char *why = launch_lint_variable (&run->profile, var->name, &var->value);
+        const char *why = launch_lint_variable (&run->profile, var->name, &var->value, list->arena);
         if (why)
             warnings.items[warnings.n++] = text_format (
                 list->arena, "programs %s %.*s; %s",
