@@ -270,25 +270,18 @@ static void hosts_add_file (struct host_list *list, const struct conf_value *fil
     struct source source;
     if (draft_read_source (list->draft, &file_kind, file->node, &source) != 0)
         return;
-    uint32_t at = 0, line = 1, line_from = 0;
-    const char *end;
-    struct text word, last = { 0 };
-    for (; host_source_next_word (source.bytes, &at, &word); last = word) {
-        uint32_t from = (uint32_t) (word.ptr - source.bytes.ptr);
-        for (; (end = memchr (source.bytes.ptr + line_from, '\n', from - line_from)); line++)
-            line_from = (uint32_t) (end - source.bytes.ptr) + 1;
+    struct host_file words = { .content = source.bytes };
+    for (struct text last = { 0 }; host_file_next (&words); last = words.word) {
         struct yaml_node *node = arena_alloc (list->draft->arena, sizeof *node);
         *node = (struct yaml_node){
-            .file = source.shown, .line = line, .column = from - line_from + 1, .kind = YAML_SCALAR, .text = word
+            .file = source.shown, .line = words.line, .column = words.column, .kind = YAML_SCALAR, .text = words.word
         };
-        const char *other = host_source_other_tool (word);
-        if (last.len && address_is_ip (last) && !address_is_ip (word) && !memchr (last.ptr, '\n', word.ptr - last.ptr))
-            other = "an address with its name, as in /etc/hosts";
+        const char *other = host_file_other_tool (&words);
         if (other) {
             problem_at (list->draft->problems, node, "the host file holds %s, expected " HOST_SOURCE_EXPECTED, other);
             return;
         }
-        if (!text_equal (word, last)) /* PBS names a host in as many lines as it has slots */
+        if (!text_equal (words.word, last)) /* PBS names a host in as many lines as it has slots */
             add_set (list, node);
     }
     if (text_find (source.bytes, TEXT_LIT ("slots="), NULL))

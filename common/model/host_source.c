@@ -114,21 +114,43 @@ static bool host_source_take_word (struct text content, uint32_t *at, struct tex
 
 /* mpirun(1), deepspeed.ai: "node1 slots=8 max_slots=8", "node1:8" and "node1 8". How many programs a host runs is not
  * of interest here. */
-bool host_source_next_word (struct text content, uint32_t *at, struct text *word)
+bool host_file_next (struct host_file *file)
 {
-    for (uint32_t before = *at; host_source_take_word (content, at, word); before = *at) {
-        bool first = before == 0 || memchr (content.ptr + before, '\n', (size_t) (word->ptr - content.ptr) - before);
+    struct text *word = &file->word, last = *word;
+    if (file->at == 0 && text_starts (file->content, "\xef\xbb\xbf")) /* a mark of Windows */
+        text_skip (&file->content, 3);
+    const char *line = file->line ? word->ptr - (file->column - 1) : file->content.ptr, *end;
+    file->line += file->line == 0;
+    while (host_source_take_word (file->content, &file->at, word)) {
+        bool first = last.len == 0;
+        for (; (end = memchr (line, '\n', (size_t) (word->ptr - line))); file->line++, first = true)
+            line = end + 1;
         struct text count = *word, name;
         if (text_cut (&count, ':', &name) && name.len && count.len && text_digits_end (count, 0) == count.len)
             *word = name;
+        file->column = (uint32_t) (word->ptr - line) + 1;
+        file->beside = first ? TEXT_LIT ("") : last;
         if (first || !(text_find (*word, TEXT_LIT ("slots="), NULL) || text_digits_end (*word, 0) == word->len))
             return true;
     }
     return false;
 }
 
-const char *host_source_other_tool (struct text word)
+static bool host_source_is_address (struct text word)
 {
+    uint32_t digits = 0;
+    for (uint32_t i = 0; i < word.len; i++)
+        digits += text_is_digit (word.ptr[i]) || word.ptr[i] == '.';
+    return digits == word.len && text_find (word, TEXT_LIT ("."), NULL);
+}
+
+const char *host_file_other_tool (const struct host_file *file)
+{
+    struct text word = file->word, beside = file->beside;
+    if (beside.len && host_source_is_address (beside) != host_source_is_address (word))
+        return "an address with its name, as in /etc/hosts";
+    if (text_is (beside, "rank") && memchr (word.ptr, '=', word.len))
+        return "a rankfile of MPI";
     if (word.ptr[0] == '{' || word.ptr[0] == '"' || text_is (word, "[") || text_starts (word, "[{"))
         return "JSON";
     if (text_is (word, "---") || text_ends (word, ":"))

@@ -148,14 +148,14 @@ static int add_lines (struct hostset *set, struct text lines, struct err *err)
 static int add_file (struct hostset *set, const char *path, struct err *err)
 {
     struct buf content;
-    struct text word;
     buf_init (&content, HOST_INPUT_MAX_BYTES);
     int rc = host_input_read (path, &content, err);
-    for (uint32_t at = 0; rc == 0 && host_source_next_word (buf_as_text (&content), &at, &word);)
-        if (host_source_other_tool (word)
-                ? err_set (err, ERR_PARSE, "%s, expected " HOST_SOURCE_EXPECTED, host_source_other_tool (word))
-                : hostset_apply_expression (set, HOSTSET_ADD, word, err))
-            rc = err_prefix (err, "%s", strcmp (path, "-") == 0 ? "standard input" : path);
+    struct host_file words = { .content = buf_as_text (&content) };
+    while (rc == 0 && host_file_next (&words))
+        if (host_file_other_tool (&words)
+                ? err_set (err, ERR_PARSE, "%s, expected " HOST_SOURCE_EXPECTED, host_file_other_tool (&words))
+                : hostset_apply_expression (set, HOSTSET_ADD, words.word, err))
+            rc = err_prefix (err, "%s:%" PRIu32, strcmp (path, "-") == 0 ? "standard input" : path, words.line);
     buf_release (&content);
     return rc;
 }

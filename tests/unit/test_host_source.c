@@ -79,19 +79,57 @@ TEST (a_list_that_does_not_fit_is_an_error)
     }
 }
 
+static void word_is (struct host_file *file, const char *word, uint32_t line, uint32_t column)
+{
+    assert_true (host_file_next (file));
+    if (!text_is (file->word, word) || file->line != line || file->column != column)
+        fail_msg ("%.*s at %u:%u instead of %s at %u:%u", TEXT_ARG (file->word), file->line, file->column, word, line,
+                  column);
+}
+
 TEST (words_are_parted_by_blanks_outside_brackets)
 {
-    static const char *const expected[] = { "a!b", "n[1, 2]x", "n[3", "c]", "d" };
-    const struct text content = TEXT_LIT (" a!b\tn[1, 2]x\nn[3\nc] # e\n#\n#f\nd#g");
-    struct text word;
-    uint32_t at = 0;
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_true (host_source_next_word (content, &at, &word));
-        if (!text_is (word, expected[i]))
-            fail_msg ("%.*s instead of %s", TEXT_ARG (word), expected[i]);
-    }
-    assert_false (host_source_next_word (content, &at, &word));
-    at = 0;
-    assert_true (host_source_next_word (TEXT_LIT (":8 x"), &at, &word));
-    assert_text (word, ":8"); /* nothing stands before it */
+    struct host_file file = { .content = TEXT_LIT (" a!b\tn[1, 2]x\nn[3\nc] # e\n#\n#f\nd#g") };
+    word_is (&file, "a!b", 1, 2);
+    word_is (&file, "n[1, 2]x", 1, 6);
+    word_is (&file, "n[3", 2, 1);
+    word_is (&file, "c]", 3, 1);
+    word_is (&file, "d", 6, 1);
+    assert_false (host_file_next (&file));
+    file = (struct host_file){ .content = TEXT_LIT (":8 x") };
+    word_is (&file, ":8", 1, 1); /* nothing stands before it */
+}
+
+TEST (files_of_windows_and_slots_are_read)
+{
+    struct host_file file = { .content = TEXT_LIT (
+                                  "\xef\xbb\xbfn1 slots=8\r\n\r\nn2:8\r\n  n3 4 max_slots=8\r\n7\r\n") };
+    word_is (&file, "n1", 1, 1);
+    word_is (&file, "n2", 3, 1);
+    word_is (&file, "n3", 4, 3);
+    word_is (&file, "7", 5, 1);
+    assert_false (host_file_next (&file));
+}
+
+static void other_is (const char *content, uint32_t words, const char *expected)
+{
+    struct host_file file = { .content = text_of (content) };
+    while (words--)
+        assert_true (host_file_next (&file));
+    const char *other = host_file_other_tool (&file);
+    if (!expected != !other || (other && strcmp (other, expected) != 0))
+        fail_msg ("%s: %s instead of %s", content, other ? other : "nothing", expected ? expected : "nothing");
+}
+
+TEST (files_of_other_tools_are_known_by_a_word)
+{
+    other_is ("10.1.0.11 n1 a # rack 3", 1, NULL);
+    other_is ("10.1.0.11 n1", 2, "an address with its name, as in /etc/hosts");
+    other_is ("n1 10.1.0.11", 2, "an address with its name, as in /etc/hosts");
+    other_is ("10.1.0.11 10.1.0.12\nn1", 2, NULL);
+    other_is ("10.1.0.11 10.1.0.12\nn1", 3, NULL);
+    other_is ("7 8 9", 1, NULL);
+    other_is ("rank 0=n1 slot=0-3", 2, "a rankfile of MPI");
+    other_is ("rank\n0=n1", 2, "a setting of another tool");
+    other_is ("rank n1", 2, NULL);
 }
