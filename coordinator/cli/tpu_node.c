@@ -187,9 +187,17 @@ int tpu_node_read (struct text json, bool external, struct arena *arena, struct 
     json_error_t where;
     json_t *all = json_loadb (json.ptr, json.len, JSON_REJECT_DUPLICATES, &where);
     json_t *one = json_array_size (all) == 1 ? json_array_get (all, 0) : all;
+    /* Resources of Compute Engine tell their kind, such as compute#instance; nodes tell none. */
+    const char *kind = json_string_value (
+        json_object_get (json_is_array (one) ? json_array_get (one, 0) : one, "kind"));
     int rc = -1;
     if (!all)
         err_set (err, ERR_PARSE, "line %d, column %d: this is not whole JSON; " EXPECTED, where.line, where.column);
+    else if (kind)
+        err_set (err, ERR_USAGE,
+                 "it describes no TPU node but a resource of another kind, %.100s; " EXPECTED
+                 "; of machines that are no TPU VMs name the hosts: sliceup init HOSTS",
+                 kind);
     else if (json_array_size (one) > 1)
         err_set (err, ERR_USAGE, "it describes %zu nodes, expected one: several slices are not supported yet",
                  json_array_size (one));

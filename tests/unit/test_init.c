@@ -67,6 +67,14 @@ TEST_ON (scene, a_node_is_read)
     assert_true (text_is (scene->slice.shape.accelerator, "v6e") && scene->slice.shape.number == 8);
 }
 
+TEST_ON (scene, a_machine_that_is_no_node_is_refused)
+{
+    static const char vm[] = "{\"kind\":\"compute#instance\",\"name\":\"vm\",\"status\":\"RUNNING\"}";
+    refused (scene, vm, ERR_USAGE,
+             "no TPU node but a resource of another kind, compute#instance; expected what gcloud");
+    refused (scene, text_format (&scene->arena, "[%s,%s]", vm, vm).ptr, ERR_USAGE, "compute#instance");
+}
+
 TEST_ON (scene, with_several_networks_a_worker_has_one_entry_each)
 {
     assert_int_equal (
