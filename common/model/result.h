@@ -7,6 +7,7 @@
 
 /* How many of each a result can hold; the writer drops and counts the rest. */
 enum { RESULT_FACTS_MAX = 256, RESULT_BUNDLE_MAX = 256, RESULT_COUNTERS_MAX = 64, RESULT_CHECKS_MAX = 64 };
+#define RESULT_PACKAGES "packages/" /* begins names in `bundle`: "name=version" words of packages that decide less */
 enum { RESULT_PROGRAMS_MAX = 32, RESULT_METRICS_MAX = 32, RESULT_SHARDS_MAX = 64, RESULT_NOTES_MAX = 32 };
 enum { RESULT_KEYS_MAX = 64, KEY_PARTS_MAX = 12, FINDINGS_MAX = 32, OPEN_WAYS_MAX = 32, PHASES_MAX = 32 };
 enum { SIGHTINGS_MAX = 16, SHOWN_MAX = 12, SHOWN_LINE_BYTES = 400, BAD_LINE_MAX_BYTES = 383, LEFT_OUT_MAX = 8 };

@@ -103,7 +103,8 @@ static void add_variable (void *of, struct text name, const struct text *here, c
 
 static void add_package (void *of, struct text name, const struct text *here, const struct text *there)
 {
-    add_values (of, name, here ? *here : (struct text){ 0 }, there ? *there : (struct text){ 0 });
+    if (!text_starts (name, RESULT_PACKAGES)) /* no part of a key */
+        add_values (of, name, here ? *here : (struct text){ 0 }, there ? *there : (struct text){ 0 });
 }
 
 static struct text count_text (uint32_t count, struct arena *arena)

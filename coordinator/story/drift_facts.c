@@ -373,7 +373,7 @@ static void add_candidate (struct candidates *list, struct drift_fact *fact, con
                                          .shown = shown };
     candidate->severity = drift_severity_of (shown, &candidate->order);
     /* A few hosts may lack a fact only because a step failed, which other facts say: such findings come later. */
-    candidate->order += !pinned.len +
+    candidate->order += !pinned.len + 2 * (fact->section == SECTION_PACKAGE && absent) +
                         (fact->values_n == 1 && absent && absent < largest && !pinned.len ? DRIFT_ORDER_ABSENT : 0);
 }
 

@@ -9,7 +9,7 @@
  * million different ones that happens by chance once in 300,000 comparisons, and a host that could make one up could as
  * well say what the others say. Knows no rules. Pure; lives in the arena. */
 
-/* Values of the sections up to LAUNCHED are of the host; a program's are of one rung. */
+/* Values of the sections up to PACKAGE are of the host; a program's are of one rung. */
 enum drift_section {
     SECTION_FACT = 0,
     SECTION_BUNDLE,
@@ -17,6 +17,7 @@ enum drift_section {
     SECTION_BACKEND,
     SECTION_SETUP,
     SECTION_LAUNCHED,
+    SECTION_PACKAGE,
     SECTION_PROGRAM,
     SECTION_N
 };

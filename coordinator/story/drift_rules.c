@@ -56,6 +56,7 @@ static const struct {
                        { "launched *", DRIFT_BREAKS, false },
                        { "fact env.*", DRIFT_BREAKS, false },
                        { "bundle *", DRIFT_BREAKS, false },
+                       { "package *", DRIFT_BREAKS, false },
                        { "setup *", DRIFT_BREAKS, false },
                        { "fact package.*", DRIFT_BREAKS, false },
                        { "fact library.*", DRIFT_BREAKS, false },

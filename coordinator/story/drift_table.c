@@ -5,8 +5,8 @@
 #define XXH_INLINE_ALL /* no library of its own: one function is used */
 #include <xxhash.h>
 
-const char *const drift_section_words[SECTION_N] = { "fact",  "bundle",   "policy", "backend",
-                                                     "setup", "launched", "program" };
+const char *const drift_section_words[SECTION_N] = { "fact",  "bundle",   "policy",  "backend",
+                                                     "setup", "launched", "package", "program" };
 
 /* The odd constants are those of splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t drift_hash_number (uint64_t number)

@@ -1,6 +1,8 @@
 /* drift_values.c - what a host's receipt says, as named values. */
+#include "common/model/record.h"
 #include "coordinator/story/drift_private.h"
 #include "coordinator/story/policy_changes.h"
+#include "coordinator/verdict/flag_set.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -171,6 +173,20 @@ static void drift_values_add_program (const struct drift_host_values *values, st
                                      value };
 }
 
+static struct drift_var_list package_vars (const struct drift_host_values *values, const struct host_receipt *host)
+{
+    var_list out = { 0 };
+    struct text word, rest;
+    for (uint32_t i = 0; i < host->bundle.n; i++)
+        for (rest = host->bundle.items[i].value;
+             text_starts (host->bundle.items[i].name, RESULT_PACKAGES) && flag_set_next (&rest, &word);) {
+            struct text version = word, name = text_take_until (&version, '=');
+            if (version.len)
+                *(struct var *) list_append (&out, sizeof *out.items, values->arena) = (struct var){ name, version };
+        }
+    return (struct drift_var_list){ out.items, out.n };
+}
+
 /* Of the last attempt at each rung; a program without a name or fingerprint is nothing that could be compared. */
 static struct drift_var_list program_vars (const struct drift_host_values *values, const struct host_receipt *host)
 {
@@ -253,6 +269,7 @@ struct drift_var_list drift_host_values_section (const struct drift_host_values 
     case SECTION_BACKEND: return backend_vars (values, backend_at (values, host));
     case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_var_list){ 0 };
     case SECTION_LAUNCHED: return values->setup ? launched_vars (values, &host->policy) : (struct drift_var_list){ 0 };
+    case SECTION_PACKAGE: return package_vars (values, host);
     case SECTION_PROGRAM: return program_vars (values, host);
     case SECTION_N: break;
     }

@@ -64,7 +64,8 @@ static void tell_variable (void *comparison, struct text name, const struct text
 static void tell_package (void *context, struct text name, const struct text *mine, const struct text *theirs)
 {
     struct comparison *comparison = context;
-    if ((mine && theirs && text_equal (*mine, *theirs)) || !next_thing (comparison))
+    if (text_starts (name, RESULT_PACKAGES) || (mine && theirs && text_equal (*mine, *theirs)) ||
+        !next_thing (comparison))
         return;
     if (!mine)
         buf_printf (&comparison->said, "%.*s is missing on this host", TEXT_ARG (name));

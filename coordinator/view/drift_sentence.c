@@ -308,8 +308,9 @@ void drift_sentence_summary (const struct drift *drift, const struct drift_sente
                     "not known: no host reported facts of its machine; nothing else differs in %u value%s of %u host%s",
                     drift->compared, plural (drift->compared), drift->hosts_n, plural (drift->hosts_n));
     else
-        buf_printf (out, "no drift: %u host%s, %u fact%s compared%s", drift->hosts_n, plural (drift->hosts_n),
-                    drift->compared, plural (drift->compared), drift->no_versions ? DRIFT_NO_VERSIONS : "");
+        buf_printf (out, "%s: %u host%s, %u fact%s compared",
+                    drift->no_versions ? DRIFT_NO_VERSIONS "nothing else differs" : "no drift", drift->hosts_n,
+                    plural (drift->hosts_n), drift->compared, plural (drift->compared));
 }
 
 /* ---- a few sentences for the middle of another page ---- */

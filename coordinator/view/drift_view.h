@@ -72,7 +72,7 @@ void drift_print (const struct drift *drift, const struct drift_subject *subject
 /* ---- for scripts ---- */
 
 /* Schemas "sliceup.drift/1" and "sliceup.drift-baseline/2": docs/spec/drift.md. */
-#define DRIFT_NO_VERSIONS "; versions of packages are not known"
+#define DRIFT_NO_VERSIONS "versions of packages are not known; "
 enum { DRIFT_FILE_MAX_BYTES = 512 << 20 };
 
 void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out);

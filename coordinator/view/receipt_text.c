@@ -250,8 +250,9 @@ static void text_add_drift (const struct slice_receipt *receipt, const struct dr
     if (summary.n == 0 && receipt->hosts.n > 1 && summary.no_facts)
         buf_puts (out, "drift    not known: no host reported facts of its machine\n");
     else if (summary.n == 0 && receipt->hosts.n > 1)
-        buf_printf (out, "%s none (differences that are expected, such as names, ids and free space: %u%s%s)\n",
-                    silent ? "        " : "drift   ", summary.expected, summary.no_versions ? DRIFT_NO_VERSIONS : "",
+        buf_printf (out, "%s %s (differences that are expected, such as names, ids and free space: %u%s)\n",
+                    silent ? "        " : "drift   ", summary.no_versions ? DRIFT_NO_VERSIONS "else none" : "none",
+                    summary.expected,
                     summary.too_few ? "; numbers differ that too few hosts have to be judged: sliceup drift --all"
                                     : "");
     arena_release (&arena);

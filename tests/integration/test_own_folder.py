@@ -122,14 +122,14 @@ class Versions(netlab.NetLabTest):
 
     def test_unlike_ones_are_drift_and_unknown_ones_are_no_agreement(self):
         for host, jax in (("h0", "0.10.2"), ("h1", "0.10.2"), ("h2", "0.10.1")):
-            self.venv(host, jax=jax, torch_xla="2.7.0", left_out="1")
+            self.venv(host, jax=jax, torch_xla="2.7.0", orbax_checkpoint="0.11.4" if host == "h1" else "0.11.5", **{"ipython": "9.1.0"} if host == "h0" else {})
         drift, receipt = self.drift(["/run/venv/bin/python", "-c", "print('x')"])
         self.assertIn("h2: bundle jax is 0.10.1, 2 others have 0.10.2", drift)
+        self.assertRegex(drift, r"(?s)h1: package orbax-checkpoint is 0.11.4, 2 others have 0.11.5.*h.1-2.: no package ipython, h0 has 9.1.0")
         self.assertIn("torch-xla 2.7.0", receipt)
-        self.assertNotIn("left", receipt)
         drift, receipt = self.drift(["true"])
-        self.assertIn("; versions of packages are not known", drift)
-        self.assertRegex(receipt, r"drift +none [(].*; versions of packages are not known[)]")
+        self.assertIn("versions of packages are not known; nothing else differs: 3 hosts", drift)
+        self.assertRegex(receipt, r"drift +versions of packages are not known; else none [(]")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "common/cache/tree.h"
 #include "common/io/fd.h"
 #include "common/model/record.h"
+#include "common/model/result.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,8 @@
 #include <unistd.h>
 
 /* The headers come first in METADATA; the rest is a description of any length. */
-enum { HEADER_BYTES_MAX = 64 * 1024 };
-#define DECISIVE "{jax,jaxlib,libtpu,torch,torch_xla,numpy,flax,optax,ml_dtypes,tensorflow}"
+enum { HEADER_BYTES_MAX = 64 * 1024, INSTALLED_MAX = 512, FOLDED_MAX = 3 };
+#define DECISIVE " jax jaxlib libtpu torch torch-xla numpy flax optax ml-dtypes tensorflow "
 
 /* The value of "Name: value", white space around it gone. */
 static bool header_value (struct text line, const char *name, struct text *value)
@@ -119,6 +120,23 @@ int installed_read (const char *site, struct arena *arena, struct installed *out
     return 0;
 }
 
+/* All but decisive ones as words of a few values, so that a receipt has few lines. */
+static void fold_versions (const var_list *all, struct arena *arena, var_list *out)
+{
+    struct var folded[FOLDED_MAX] = { 0 }, *to = folded;
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct text name = all->items[i].name, version = all->items[i].value;
+        to += to->value.len + name.len + version.len + 2 > TEXT_MAX_BYTES && to < folded + FOLDED_MAX - 1;
+        if (text_find (TEXT_LIT (DECISIVE), text_format (arena, " %.*s ", TEXT_ARG (name)), NULL))
+            out->items[out->n++] = all->items[i];
+        else if (to->value.len + name.len + version.len + 2 <= TEXT_MAX_BYTES)
+            to->value = text_format (arena, "%.*s %.*s=%.*s", TEXT_ARG (to->value), TEXT_ARG (name),
+                                     TEXT_ARG (version));
+    }
+    for (to = folded; to < folded + FOLDED_MAX && to->value.len; to++)
+        out->items[out->n++] = (struct var){ text_format (arena, RESULT_PACKAGES "%zd", to - folded), to->value };
+}
+
 /* As Python does, whose `program` lies in a virtual environment if pyvenv.cfg is there (PEP 405). */
 void installed_find_versions (const char *program, struct arena *arena, var_list *out)
 {
@@ -129,20 +147,21 @@ void installed_find_versions (const char *program, struct arena *arena, var_list
         return;
     if (access (text_format (arena, "%.*s/pyvenv.cfg", TEXT_ARG (top)).ptr, F_OK) < 0)
         top = path_folder (path_folder (text_of (real)));
-    struct text pattern = text_format (
-        arena, "%.*s/{local/lib,lib}/{%s,python3}/{site,dist}-packages/" DECISIVE "-*.dist-info", TEXT_ARG (top),
-        path_name (text_of (real)).ptr);
+    struct text pattern = text_format (arena, "%.*s/{local/lib,lib}/{%s,python3}/{site,dist}-packages/*-*.dist-info",
+                                       TEXT_ARG (top), path_name (text_of (real)).ptr);
+    var_list all = { arena_array (arena, INSTALLED_MAX, sizeof *all.items), 0 };
     out->items = arena_array (arena, VERSIONS_MAX, sizeof *out->items);
-    if (glob (pattern.ptr, GLOB_BRACE | GLOB_NOSORT, NULL, &found))
+    if (glob (pattern.ptr, GLOB_BRACE, NULL, &found)) /* sorted: equal hosts give equal values */
         return;
-    for (size_t i = 0; i < found.gl_pathc && out->n < VERSIONS_MAX; i++) {
+    for (size_t i = 0; i < found.gl_pathc && all.n < INSTALLED_MAX; i++) {
         struct text version = path_name (text_of (found.gl_pathv[i])), known;
         struct text name = requirement_normal_name (text_take_until (&version, '-'), arena);
         version.len -= (uint32_t) strlen (".dist-info");
-        if (requirement_version_valid (version) && !var_find (out, name, &known))
-            out->items[out->n++] = (struct var){ name, text_copy (arena, version) };
+        if (requirement_name_valid (name) && requirement_version_valid (version) && !var_find (&all, name, &known))
+            all.items[all.n++] = (struct var){ name, text_copy (arena, version) };
     }
     globfree (&found);
+    fold_versions (&all, arena, out);
 }
 
 bool installed_is_installer (struct text name)

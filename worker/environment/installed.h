@@ -31,8 +31,8 @@ void differences_end (struct differences *list);  /* says how many are not shown
 bool installed_is_installer (struct text name);
 /* `site` is the site-packages folder. ERR_DAMAGE: a dist-info without a readable name and version, which is named. */
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err);
-/* Appends to `out` the versions of the packages that decide what a program computes, as the names of their *.dist-info
- * folders have them, of the Python that `program` is, without starting it; nothing of another program. */
+/* The versions of up to 512 packages, as the names of their *.dist-info folders have them, of the Python that `program`
+ * is, without starting it; nothing of another program. Those that decide what it computes have a variable each. */
 enum { VERSIONS_MAX = 16 };
 void installed_find_versions (const char *program, struct arena *arena, var_list *out);
 /* Appends every difference: another version, missing, twice, installed but not pinned. Returns how many there are. */
