@@ -237,11 +237,26 @@ static void check_pod (struct draft *draft, const struct rung *together)
                 TEXT_ARG (together->id), wanted[i]);
 }
 
+static void check_own_numbers (struct draft *draft, const struct rung *together)
+{
+    static const char *const own[] = { "JAX_PROCESS_ID", "RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK" };
+    struct launch_place place = launch_place_of (&draft->plan, NULL, 0, 0);
+    var_list set = launch_variables_of (&draft->plan.profile, SCOPE_SLICE, &place, draft->arena);
+    text_list differing = launch_differing_by_host (&draft->plan.profile, draft->arena);
+    for (uint32_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (var_value (&set, own[i]).len && !text_is_among (text_of (own[i]), differing.items, differing.n))
+            warning_at (draft->problems, draft->slice[SLICE_PROFILE].node,
+                        "every host gets the same %s in rung %.*s, where each needs a number of its own: \"{rank}\"",
+                        own[i], TEXT_ARG (together->id));
+}
+
 void draft_check_alone (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
     const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     const struct rung *alone = first_that_starts (plan, SCOPE_HOST), *together = first_that_starts (plan, SCOPE_SLICE);
+    if (draft->profile_good && plan->hosts.n > 1 && together)
+        check_own_numbers (draft, together);
     bool machine_good = plan->machine.id.len || !draft->slice[SLICE_MACHINE].given;
     if (!draft->profile_good || !machine_good || !text_is (plan->profile.backend, "tpu") || plan->whole < 2)
         return;

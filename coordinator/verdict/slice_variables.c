@@ -5,9 +5,9 @@
 #include "coordinator/verdict/majority.h"
 
 /* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; ONE: 1; PLACE: its rank;
- * NAMES, GRID: equal, with as many names, or processes, as hosts; OWN: no two hosts have the same, on any backend, also
- * where the profile sets it. */
-enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID, OWN };
+ * NAMES, GRID: equal, with as many names, or processes, as hosts; OWN: no two hosts have the same; SIZE: equal, a
+ * multiple of the number of hosts; both on any backend, also where the profile sets them. */
+enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID, OWN, SIZE };
 static const struct decisive {
     const char *name;
     enum kind kind;
@@ -41,7 +41,11 @@ static const struct decisive {
                  { "OMPI_COMM_WORLD_RANK", OWN, false },
                  { "PMI_RANK", OWN, false },
                  { "PMIX_RANK", OWN, false },
-                 { "JOB_COMPLETION_INDEX", OWN, false } };
+                 { "JOB_COMPLETION_INDEX", OWN, false },
+                 { "JAX_NUM_PROCESSES", SIZE, false },
+                 { "WORLD_SIZE", SIZE, false },
+                 { "SLURM_NTASKS", SIZE, false },
+                 { "OMPI_COMM_WORLD_SIZE", SIZE, false } };
 enum { SHOWN_BYTES = 400 };
 #define EMPTY "set to nothing" /* worker/facts/variable_facts.c */
 
@@ -93,7 +97,7 @@ static void slice_variables_fill (struct column *column, const struct topology_h
     for (uint32_t i = 0; i < n; i++) {
         struct text value = column->of->cloud ? topology_said (&hosts[i], column->name)
                                               : variable_of (&hosts[i], prefix, column->of->name);
-        if (column->of->kind == OWN)
+        if (column->of->kind >= OWN)
             value = given_to (column, i, value);
         if (column->of->kind == SET && text_is (value, EMPTY))
             value = (struct text){ 0 };
@@ -163,6 +167,10 @@ static struct text count_wrong (const struct column *column, uint32_t rank)
     uint32_t count = 1, hosts = column->of->cloud ? plan_whole (column->plan) : column->plan->hosts.n;
     for (uint32_t i = 0; names && i < value.len; i++)
         count += value.ptr[i] == ',';
+    if (column->of->kind == SIZE)
+        return mesh_topology_chips (value, &count) && count % hosts == 0
+                   ? (struct text){ 0 }
+                   : text_format (column->arena, "expected the processes of %u hosts", hosts);
     bool cut = names && text_find (value, TEXT_LIT (" bytes, words "), NULL); /* host_fact_shorten */
     if (cut || ((names || mesh_topology_chips (value, &count)) && count == hosts))
         return names ? (struct text){ 0 } : shape_wrong (column, value);
@@ -187,7 +195,7 @@ static struct text expected_of (const struct column *column)
 static bool may_hold (const struct column *column, uint32_t rank)
 {
     struct text expected = expected_of (column);
-    bool counted = column->of->kind == NAMES || column->of->kind == GRID, missing = !column->values[rank].len;
+    bool counted = column->of->kind >= NAMES, missing = !column->values[rank].len;
     if (column->of->kind == GRID && !missing && shape_of (column).len)
         return text_equal (column->values[rank], shape_of (column));
     if (missing && text_is (text_of (column->of->name), "TPU_PROCESS_ADDRESSES"))
@@ -246,9 +254,9 @@ static bool is_wrong (const struct column *column, uint32_t rank, struct topolog
         .fact = column->name,
         .what = text_format (column->arena, "has %s%.*s%s%.*s, %.*s", shown.len ? "" : "no ", TEXT_ARG (column->name),
                              shown.len ? " " : "", TEXT_ARG (shown), TEXT_ARG (why)),
-        .next = column->of->kind == OWN
-                    ? TEXT_LIT ("give each host its own number, such as \"{rank}\" in env of the profile, and see what "
-                                "sets it on these hosts")
+        .next = column->of->kind >= OWN
+                    ? TEXT_LIT ("give each host its own number, such as \"{rank}\" in env of the profile, or all "
+                                "\"{world}\", how many they are, and see what sets it on these hosts")
                     : TEXT_LIT (
                           "all hosts wait for what it says: see whether a variable of the worker is left over from "
                           "another job, or whether the slice file lacks hosts, has them in another order than their "
@@ -274,7 +282,7 @@ static bool is_judged (const struct plan *plan, const struct decisive *row, cons
     if (text_is (text_of (prefix), "tpu."))
         return row->cloud;
     return !row->cloud && plan->hosts.n > 1 && has_slice_programs (plan) &&
-           (row->kind == OWN ? text_is (text_of (prefix), "env.")
+           (row->kind >= OWN ? text_is (text_of (prefix), "env.")
                              : text_is_among (text_of (row->name), inherited->items, inherited->n));
 }
 
@@ -287,7 +295,7 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
         found[out->items[i].host] = true;
     for (size_t i = 0; i < sizeof decisive / sizeof decisive[0]; i++) {
         struct column column = { .plan = plan, .of = &decisive[i], .arena = arena };
-        if ((!tpu && decisive[i].kind != OWN) || !is_judged (plan, &decisive[i], prefix, &inherited))
+        if ((!tpu && decisive[i].kind < OWN) || !is_judged (plan, &decisive[i], prefix, &inherited))
             continue;
         column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
         slice_variables_fill (&column, hosts, prefix);
