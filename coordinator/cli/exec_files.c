@@ -54,9 +54,9 @@ static int nameless_file (const char *folder, struct err *err)
 
 /* $1: the folder, $2: the sha256 of what comes. Beside it first, so that nothing of a broken upload is unpacked. */
 static const char unpack_script[] =
-    "mkdir -p -- \"$1\" && cd -- \"$1\" && new=$(mktemp ./.sliceup-copy-XXXXXX) || exit 1; "
+    "mkdir -p -- \"$1\" && cd -- \"$1\" && new=$(mktemp \"$PWD/.sliceup-copy-XXXXXX\") || exit 1; "
     "trap 'rm -f \"$new\"' EXIT; trap 'exit 1' HUP INT PIPE TERM; "
-    "cat >\"$new\" || exit 1; got=$(sha256sum <\"$new\") || exit 1; "
+    "cat >\"$new\" || { echo \"cannot write into $PWD\" >&2; exit 1; }; got=$(sha256sum <\"$new\") || exit 1; "
     "[ \"${got%% *}\" = \"$2\" ] || { echo \"what arrived has sha256 ${got%% *}, expected $2: copy again\"; exit 1; }; "
     "tar -xof \"$new\"";
 

@@ -150,11 +150,15 @@ static int ssh_finish (struct text name, struct asked *asked, char *bytes, struc
 int planning_pack_folder (const char *folder, struct buf *out, struct err *err)
 {
     static const char script[] =
-        "cd \"$1\" && pack() { tar --exclude=.git --exclude=__pycache__ --exclude=node_modules --sort=name "
-        "--exclude-tag-all=pyvenv.cfg --format=gnu --hard-dereference --mtime=@946684800 --owner=0 --group=0 "
-        "--numeric-owner -cf - \"$@\"; }; list() { git ls-files -coz --exclude-standard; }; "
-        "if list >/dev/null 2>&1; then list | xargs -0r sh -c 'for f; do [ ! -e \"$f\" ] && [ ! -L \"$f\" ] || "
-        "printf \"%s\\0\" \"$f\"; done' sh | LC_ALL=C sort -zu | pack --null -T -; else pack .; fi";
+        "to=/dev/null; cd \"$1\" && pack() { tar --exclude=.git --exclude=__pycache__ --exclude=node_modules "
+        "--exclude-tag-all=pyvenv.cfg --sort=name --format=gnu --hard-dereference --mtime=@946684800 --owner=0 "
+        "--group=0 --numeric-owner -cf $to \"$@\"; }; list() { git ls-files -coz --exclude-standard; }; "
+        "all() { if list >/dev/null 2>&1; then list | xargs -0r sh -c 'for f; do [ ! -e \"$f\" ] && [ ! -L \"$f\" ] || "
+        "printf \"%s\\0\" \"$f\"; done' sh | LC_ALL=C sort -zu | pack \"$@\" --null -T -; else pack \"$@\" .; fi; }; "
+        "sizes=$(all -vv 2>/dev/null | tr -s ' ' | cut -d' ' -f3,6- | sort -rn); "
+        "bytes=$(echo \"$sizes\" | awk '{ n += $1 } END { printf \"%.0f\", n }'); to=-; " /* KIT_FILE_MAX_BYTES */
+        "[ \"$bytes\" -lt 16777216 ] || { echo \"$(echo $bytes | numfmt --to=iec-i)B in all, the largest:\"; "
+        "echo \"$sizes\" | head -n 3 | numfmt --to=iec-i --suffix=B; exit 1; } >&2; all";
     struct asked asked;
     struct text bytes;
     char *room = mem_alloc (KIT_FILE_MAX_BYTES);
