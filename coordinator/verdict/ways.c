@@ -58,10 +58,22 @@ static void ways_fail (const struct agree_case *of, struct verdict *verdict, uin
                  "args: {port: 8476} of the profile");
 }
 
+/* Some part of the pass says what it failed of by itself: then nobody waited for the network. */
+static bool ways_have_cause (const struct agree_case *of, const struct verdict *verdicts)
+{
+    for (uint32_t i = 0; i < of->n; i++)
+        if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner != OWNER_PEER &&
+            verdicts[i].owner != OWNER_UNKNOWN && !(verdicts[i].owner == OWNER_PLATFORM && verdicts[i].likely))
+            return true;
+    return false;
+}
+
 void agree_unreached (const struct agree_case *of, struct verdict *verdicts, struct arena *arena)
 {
     struct text name = of->plan->hosts.items[of->hosts[0]].name;
-    for (uint32_t i = 1; i < of->n && verdicts[0].outcome != OUTCOME_LOST; i++) {
+    if (verdicts[0].outcome == OUTCOME_LOST || ways_have_cause (of, verdicts))
+        return;
+    for (uint32_t i = 1; i < of->n; i++) {
         struct text note = result_note_from (of->results[i], NOTE_AT_FAILURE), place = note;
         bool open = verdicts[i].owner == OWNER_PEER || verdicts[i].owner == OWNER_UNKNOWN ||
                     (verdicts[i].owner == OWNER_PLATFORM && verdicts[i].likely);

@@ -186,7 +186,7 @@ static struct text find_holder (struct arena *arena)
 }
 
 /* Rank 0, where programs meet: a machine that is up refuses what it does not listen to, unless something drops it. The
- * port is that of the line or of torch's variable, else one at which likely nobody listens. */
+ * port is that of the line, of torch's variable or the profile's, else one at which likely nobody listens. */
 static struct text find_unreached (const struct msg_run *run, struct text line, struct arena *arena)
 {
     struct text rest = run->addresses, address = text_take_until (&rest, ','), digits = { 0 };
@@ -203,9 +203,9 @@ static struct text find_unreached (const struct msg_run *run, struct text line, 
     else
         (void) var_find (&run->profile.env, TEXT_LIT ("MASTER_PORT"), &digits);
     if (!text_to_u64 (digits, &port) || !port || port > UINT16_MAX)
-        port = UNUSED_PORT;
+        port = run->profile.port ? run->profile.port : UNUSED_PORT;
     if (tcp_try (text_copy (arena, address).ptr, (uint16_t) port, UNREACHED_MS, &why) ||
-        text_is (text_of (why.text), strerror (ECONNREFUSED)))
+        !text_starts (text_of (why.text), "no answer"))
         return (struct text){ 0 };
     return text_format (arena, NOTE_UNREACHED "%.*s%u (%s)", TEXT_ARG (head), (unsigned) port, why.text);
 }

@@ -30,6 +30,7 @@ struct ways {
     uint32_t hosts, rank, ports_n, next;
     uint16_t ports[WAYS_PORTS_MAX];
     bool drawn, apart; /* apart: some peer is on another machine */
+    bool meets;        /* the port is that at which the others meet rank 0; nobody else listens there */
 };
 /* "RUN RANK NAME\n", and the sockets of the threads that say so. */
 static char ways_hello[HELLO_BYTES];
@@ -50,7 +51,8 @@ static void ways_take_ports (struct ways *ways, const json_t *args, const char *
     const json_t *asked = json_object_get (args, "ports"), *one = json_object_get (args, "port");
     for (size_t i = 0; i < json_array_size (asked) && i < WAYS_PORTS_MAX; i++)
         ways->ports[ways->ports_n++] = (uint16_t) json_integer_value (json_array_get (asked, i));
-    if (!ways->ports_n && json_integer_value (one) > 0)
+    ways->meets = !ways->ports_n && json_integer_value (one) > 0;
+    if (ways->meets)
         ways->ports[ways->ports_n++] = (uint16_t) json_integer_value (one);
     for (ways->drawn = !ways->ports_n; ways->drawn && ways->ports_n < DRAWN; ways->ports_n++) {
         char digits[5] = { run[4 * ways->ports_n], run[4 * ways->ports_n + 1], run[4 * ways->ports_n + 2] };
@@ -65,8 +67,10 @@ static int ways_take_order (struct ways *ways, struct err *err)
     ways->rank = (uint32_t) json_integer_value (json_object_get (args, "rank"));
     for (ways->hosts = 0; ways->hosts < json_array_size (all) && ways->hosts < HOSTS_MAX; ways->hosts++)
         ways->addresses[ways->hosts] = json_string_value (json_array_get (all, ways->hosts));
-    if (!run || strlen (run) < 4 * DRAWN || !host || ways->rank >= ways->hosts)
-        return err_set (err, ERR_PARSE, "expected the addresses of all hosts; with very many the order has none");
+    if (!run || strlen (run) < 4 * DRAWN || !host || (ways->hosts && ways->rank >= ways->hosts))
+        return err_set (err, ERR_PARSE, "expected the addresses of all hosts");
+    if (!ways->hosts)
+        puts ("not tried: the addresses of so many hosts do not fit into one message");
     snprintf (ways_hello, sizeof ways_hello, "%.40s %u %.255s\n", run, ways->rank, host);
     ways_take_ports (ways, args, run);
     for (uint32_t peer = 0; peer < ways->hosts; peer++)
@@ -94,10 +98,12 @@ static int ways_listen (struct ways *ways, struct err *err)
     pthread_t thread;
     for (uint32_t i = 0; i < ways->ports_n; i++) {
         struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons (ways->ports[i]) };
-        int on = 1, *fd = &ways_listeners[i];
+        int on = 1, off = 0, *fd = &ways_listeners[i];
         *fd = socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (*fd < 0) /* a kernel without IPv6; both addresses begin with family and port */
             *fd = socket (any.sin6_family = AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        else
+            (void) setsockopt (*fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off); /* net.ipv6.bindv6only may be 1 */
         bool listens = setsockopt (*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
                        bind (*fd, (struct sockaddr *) &any, sizeof any) == 0 && listen (*fd, BACKLOG) == 0;
         if (!listens && !ways->drawn)
@@ -114,12 +120,13 @@ static int ways_listen (struct ways *ways, struct err *err)
 static const char *ways_compare (uint32_t peer, char heard[HELLO_BYTES])
 {
     size_t head = strcspn (ways_hello, " ") + 1;
-    char *name = heard;
+    char *name = heard, other[HELLO_BYTES];
     if (strncmp (heard, ways_hello, head) != 0 || !strchr (heard, '\n'))
         return *heard ? "another program answers there" : "it accepts and says nothing";
     if (strtoul (heard + head, &name, 10) == peer)
         return NULL;
-    snprintf (heard, HELLO_BYTES, "%.*s answers there", (int) strcspn (name + 1, "\n"), name + 1);
+    snprintf (other, sizeof other, "%.*s", (int) strcspn (name + 1, "\n"), name + 1);
+    snprintf (heard, HELLO_BYTES, "%.300s answers there", other);
     return heard;
 }
 
@@ -162,7 +169,9 @@ static void ways_try_port (const struct ways *ways, uint32_t peer, uint16_t port
     char service[8], heard[HELLO_BYTES];
     snprintf (service, sizeof service, "%u", port);
     int rc = getaddrinfo (address, service, &hints, &found);
-    why = rc ? gai_strerror (rc) : "no answer";
+    why = !rc                   ? "no answer"
+          : ways->drawn && peer ? NULL
+                                : gai_strerror (rc); /* without a port of the job all go to rank 0 */
     for (const struct addrinfo *to = found; to && why; to = to->ai_next)
         why = ways_connect (peer, to, heard);
     size_t len = strlen (place);
@@ -175,14 +184,15 @@ static void ways_try_port (const struct ways *ways, uint32_t peer, uint16_t port
         freeaddrinfo (found);
 }
 
-/* A thread: takes peers until none is left. Of drawn ports it tries the next where one is not free on the peer. */
+/* A thread: takes peers until none is left. Of drawn ports it tries the next where something else has one on the peer. */
 static void *ways_dial (void *owner)
 {
     struct ways *ways = owner;
     for (uint32_t peer; (peer = __atomic_fetch_add (&ways->next, 1, __ATOMIC_SEQ_CST)) < ways->hosts;) {
         char place[PLACE_BYTES] = "";
-        for (uint32_t i = 0; i < ways->ports_n && ways_is_apart (ways, peer); i++)
-            if (!ways->drawn || i == 0 || strstr (place, "(refused)"))
+        bool dials = ways_is_apart (ways, peer) && !(ways->meets && peer);
+        for (uint32_t i = 0; i < ways->ports_n && dials; i++)
+            if (!ways->drawn || i == 0 || (*place && !strstr (place, "(no answer)")))
                 ways_try_port (ways, peer, ways->ports[i], place);
         ways->told[peer] = *place ? mem_text (place) : NULL;
     }
@@ -212,7 +222,7 @@ static void ways_dial_all (struct ways *ways)
 /* Nobody stops listening before all have tried. */
 static int ways_try (struct ways *ways, struct err *err)
 {
-    if (ways->apart && ways_listen (ways, err) < 0)
+    if (ways->apart && !(ways->meets && ways->rank) && ways_listen (ways, err) < 0)
         return -1;
     if (ways->hosts > 1 && protocol_writer_pass_gate (ways->writer, "listening", err) < 0)
         return -1;
