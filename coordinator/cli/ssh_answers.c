@@ -156,7 +156,8 @@ int planning_pack_folder (const char *folder, struct buf *out, struct err *err)
         "all() { if list >/dev/null 2>&1; then list | xargs -0r sh -c 'for f; do [ ! -e \"$f\" ] && [ ! -L \"$f\" ] || "
         "printf \"%s\\0\" \"$f\"; done' sh | LC_ALL=C sort -zu | pack \"$@\" --null -T -; else pack \"$@\" .; fi; }; "
         "up() { d=$PWD; while [ ! -e \"$d/.git\" ]; do [ \"$d\" != / ] || return 1; d=$(dirname \"$d\"); done; }; "
-        "list >/dev/null 2>&1 || ! up || { list >/dev/null; exit 1; }; " /* else what git ignores would travel */
+        "ignores() { [ -e \"$d/.gitignore\" ] || find . -name .gitignore | grep -q .; }; "
+        "list >/dev/null 2>&1 || ! up || ! ignores || { list >/dev/null; exit 1; }; " /* else that would travel */
         "sizes=$(all -vv 2>/dev/null | tr -s ' ' | cut -d' ' -f3,6- | sort -rn); "
         "bytes=$(echo \"$sizes\" | awk '{ n += $1 } END { printf \"%.0f\", n }'); to=-; " /* KIT_FILE_MAX_BYTES */
         "[ \"$bytes\" -lt 16777216 ] || { echo \"$(echo $bytes | numfmt --to=iec-i)B in all, the largest:\"; "

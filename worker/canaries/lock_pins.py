@@ -15,8 +15,13 @@ PIP = ["-I", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--only-
 KEPT = ("--index-url", "-i ", "--extra-index-url", "--find-links", "-f ", "--pre", "--no-index")
 
 
+def say(text):
+    """A terminal obeys what is not printable, so it is written out."""
+    print("".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text)), file=sys.stderr)
+
+
 def fail(status, text):
-    print(f"sliceup env lock: {text}", file=sys.stderr)
+    say(f"sliceup env lock: {text}")
     sys.exit(status)
 
 
@@ -66,7 +71,7 @@ def main():
         return
     with open(out, "x", encoding="utf-8") as file:
         file.write(text)
-    print(f"{len(pins)} packages are pinned in {out}", file=sys.stderr)
+    say(f"{len(pins)} packages are pinned in {out}")
 
 
 if __name__ == "__main__":
