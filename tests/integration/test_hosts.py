@@ -271,7 +271,7 @@ class Jax(OverSsh):
             began = time.monotonic()
             ended = self.passes(self.lab.sliceup("run", path, *ALONE, bound_s=400))
             print(f"    {kind} {time.monotonic() - began:.1f} s")
-            self.assertIn("6 of 6 rungs passed on h[0-3]", ended.out)
+            self.assertIn("7 of 7 rungs passed on h[0-3]", ended.out)
             self.climbed(self.lab.receipt(), cold=kind == "cold")
             self.nothing_is_left()
         self.assertTrue(list(cache.rglob("gen-*")), "no generation was published below the shared root")
