@@ -226,7 +226,7 @@ class Escapes(Views):
                         ("rehearse", odd / "slice.yaml"), ("init", "n[0-1]", "-o", odd / "made.yaml"), ("init", "n[0-1]", "-o", odd / "made.yaml"),
                         ("hosts", f"n[0-1],{self.PAINT}"), ("hosts", "--from-file", odd / "none"), ("cache", "export", "7", odd / "out", "--root", odd),
                         ("cache", "import", odd, "--root", odd), ("cache", "explain", self.PAINT, "h0"), ("env", "restore", odd / "slice.yaml"),
-                        ("env", "check", odd / "none.yaml"), ("env", "ls", self.PAINT), ("monitor-key", "last", "--name", self.PAINT),
+                        ("env", "check", odd / "none.yaml"), ("env", "ls", self.PAINT), ("env", "lock", odd / "none.txt"), ("monitor-key", "last", "--name", self.PAINT),
                         ("ticket", odd / "slice.yaml", "--out", odd / "tickets"), ("outputs", "-o", odd / "outputs"), ("outputs", self.PAINT, "-o", odd),
                         ("copy", "--launcher", "local", "-w", "n0", odd / "slice.yaml", f":{odd}/copied"), ("copy", "-w", "n0", self.PAINT, ":/tmp"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT),
                         ("completion", self.PAINT), ("help", self.PAINT), ("version", self.PAINT)):
