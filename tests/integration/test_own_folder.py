@@ -73,7 +73,7 @@ class Folder(netlab.NetLabTest):
         self.nothing_is_left()
 
     def test_without_git_it_is_all_of_it_but_what_is_made_anew(self):
-        for name in ("__pycache__/x.pyc", ".venv/pyvenv.cfg", ".venv/lib/x.py", ".git/config"):
+        for name in ("__pycache__/x.pyc", ".venv/pyvenv.cfg", ".venv/lib/x.py"):
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).write_text("")
         out = self.printed("local", ["sh", "-c", "find . -type f | LC_ALL=C sort"], folder=".")
@@ -82,6 +82,11 @@ class Folder(netlab.NetLabTest):
         ended = self.lab.sliceup("check", self.files("ssh", ["true"], folder="."))
         self.assertEqual(2, ended.status, ended)
         self.assertIn("expected one of at most 16 MiB", ended.err)
+        (self.repo / ".git").mkdir()        # what git would ignore must not travel because git cannot read it
+        (self.repo / ".gitignore").write_text("data.bin\n")
+        ended = self.lab.sliceup("check", self.files("ssh", ["true"], folder="."))
+        self.assertEqual(2, ended.status, ended)
+        self.assertIn("fatal: not a git repository", ended.err)
 
     def test_what_did_not_travel_is_named_and_no_host_is_blamed(self):
         listed = ["./utils/__init__.py", "./utils/data.py", "./configs/base.json"]
