@@ -307,6 +307,7 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
                          drift->reference_n ? hosts_json (drift, drift->reference, drift->reference_n) : json_null ());
     json_object_set_new (json, "reference_tie", json_boolean (drift->tie));
     json_object_set_new (json, "by_group", json_boolean (drift->by_group));
+    json_object_set_new (json, "versions_unknown", json_boolean (drift->no_versions));
     json_object_set_new (json, "pins_missing", json_boolean (subject->pins_missing));
     json_object_set_new (json, "only_here", hosts_json (drift, drift->only_now, drift->only_now_n));
     json_object_set_new (json, "only_before", folded_hosts_json (drift->only_before, drift->only_before_n));

@@ -3,6 +3,7 @@
 Each worker is started through a wrapper that gives it a mount namespace of its own, and in it a machine with four
 accelerators; that of whichever comes first differs in one thing. Same process throughout: the coordinator watches its pid.
 """
+import json
 import os
 import shutil
 import sys
@@ -48,6 +49,7 @@ class Machines(lab.LabTest):
         status, line = self.drift("none")
         self.assertEqual(0, status, line)
         self.assertRegex(line, "^versions of packages are not known; nothing else differs: 8 hosts")
+        self.assertTrue(json.loads(self.lab.sliceup("drift", "--json").out)["versions_unknown"])
         told = [host["facts"]["device.accel"] for host in self.lab.receipt()["hosts"]]
         self.assertTrue(all(value.startswith(f"{ACCELERATORS} x ") for value in told), told)
 

@@ -204,23 +204,19 @@ static bool tell_cut_off (const struct join_config *join, int fd)
     uint16_t port;
     if (!join->try_ms || reaches (join, &port, &why))
         return false;
-    bool v6 = strchr (join->address, ':') != NULL;
-    json_t *line = json_pack ("{s:i, s:s, s:s}", "sliceup-worker", 1, "unreachable", "", "why", why.text);
-    json_object_set_new (line, "unreachable",
-                         json_sprintf ("%s%s%s:%u", v6 ? "[" : "", join->address, v6 ? "]" : "", port));
-    return join_tell (fd, line);
+    json_t *to = strchr (join->address, ':') ? json_sprintf ("[%s]:%u", join->address, port)
+                                             : json_sprintf ("%s:%u", join->address, port);
+    return join_tell (fd, json_pack ("{s:i, s:o, s:s}", "sliceup-worker", 1, "unreachable", to, "why", why.text));
 }
 
 int join_exchange_launch_line (struct join_config *join, int in_fd, int out_fd, const char *version, struct err *err)
 {
     char line[JOIN_LINE_MAX_BYTES], go[4];
-    bool cut_off;
     do {
         if (join_read_line (in_fd, line, sizeof line, "the launch line", err) < 0 ||
             join_parse (join, text_of (line), err) < 0)
             return -1;
-        cut_off = tell_cut_off (join, out_fd);
-    } while (cut_off); /* the launcher gives another line, or up */
+    } while (tell_cut_off (join, out_fd)); /* the launcher gives another line, or up */
     if (join_fill_process (join, err) < 0)
         return -1;
     link_keys_make (&join->keys);

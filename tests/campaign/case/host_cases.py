@@ -46,7 +46,8 @@ def all_closed(s):
 
 
 def port_taken(s):
-    s["h1"].run("sh", "-c", "python3 -m http.server 8471 >/dev/null 2>&1 & sleep 1")
+    s["h1"].run("sh", "-c", "python3 -m http.server 8471 >/dev/null 2>&1 &")
+    lab.wait_for(lambda: ":2117 00000000:0000 0A" in s["h1"].run("cat", "/proc/net/tcp").stdout, "port 8471 to be taken", 20)
     ways(s, ports=[8476, 8471])
 
 
@@ -100,7 +101,7 @@ def preempted(s, after_s, scope):
     time.sleep(after_s)
     s["h2"].run("sh", "-c", "for p in $(ls /proc | grep -E '^[0-9]+$'); do [ $p -gt 2 ] && [ $p != $$ ] && kill -TERM $p 2>/dev/null; done; true",
                 check=False)
-    time.sleep(3)
+    lab.wait_for(lambda: not s["h2"].workers(), "its worker to have ended", 20)
     s["h2"].power_off()
     said.end(90)
     s.note(said.out)
