@@ -317,6 +317,11 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
                          .help = "Whether a part of the slice can run a slice-wide program by itself. If so, sliceup "
                                  "isolates a failure without a cause by running halves. Default: false with "
                                  "`backend: tpu`, else true." },
+    [PROFILE_PRELOAD] = { "preload", KEY_BOOL,
+                          .help = "Whether each attempt of our canaries is a copy of an interpreter that has imported "
+                                  "the frontend already, which spares it the import; the receipt says which it was. "
+                                  "The runtime probe, your own canaries and commands are always executed. "
+                                  "Default: true." },
     [PROFILE_SHAPES] = { "shapes", KEY_MAP,
                          .help =
                              "The sizes that programs may give the dimensions of their arrays, by dimension, the "

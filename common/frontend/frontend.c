@@ -61,6 +61,7 @@ static const struct frontend frontends[] = {
          * distributed.py; openxla/xla:xla/pjrt/distributed/preemption/preemption_notifier.cc). */
         .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
         .why_base = "lets SIGTERM end the program",
+        .modules = "jax,numpy", /* jax.devices () makes the client */
         .alone = { ALONE_WITH_BOTH_NAMES },
         .requests = requests_counter,
         .hits = hits_counter,
@@ -119,6 +120,11 @@ const struct frontend *frontend_find (struct text name)
 const char *frontend_name (const struct frontend *frontend)
 {
     return frontend->name;
+}
+
+const char *frontend_modules (const struct frontend *frontend)
+{
+    return frontend->modules;
 }
 
 uint32_t frontend_names (const char *out[], uint32_t max)

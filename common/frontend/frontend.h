@@ -10,6 +10,8 @@ struct frontend;
 const struct frontend *frontend_find (struct text name); /* NULL: unknown */
 const char *frontend_name (const struct frontend *frontend);
 uint32_t frontend_names (const char *out[], uint32_t max); /* how many there are */
+/* Modules that a preloaded interpreter imports, "jax,numpy"; NULL: its programs are always executed. */
+const char *frontend_modules (const struct frontend *frontend);
 /* Appends the variables that put a program under `role` on the cache directory `dir`. */
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
                          var_list *env);

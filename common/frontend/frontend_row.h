@@ -36,6 +36,7 @@ struct frontend {
     struct base_var base[BASE_VARS_MAX];
     const char *why_base;                  /* why base variables are set: "so that the frontend <why_base>" */
     struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
+    const char *modules;                   /* that its programs import, which make no client: preload.h; NULL: none */
     const char *requests, *hits;
     const char *spoilers[SPOILERS_MAX];
     bool writer_is_rank_0;

@@ -116,7 +116,8 @@ static const struct field profile_fields[] = { F_TEXT (1, struct profile, name, 
                                                F_TEXTS (11, struct profile, inherit, VARS_MAX, NAME_MAX_BYTES),
                                                F_LIST (12, struct profile, shapes, SHAPES_MAX, &dimension_record),
                                                F_BOOL (13, struct profile, padding),
-                                               F_U32 (14, struct profile, port, UINT16_MAX) };
+                                               F_U32 (14, struct profile, port, UINT16_MAX),
+                                               F_BOOL (15, struct profile, executes) };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
 static const struct field cache_plan_fields[] = {

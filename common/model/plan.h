@@ -261,6 +261,7 @@ struct profile { /* launch policy: everything decided before the runtime is impo
     bool splits;                       /* a part of the hosts can form a group: isolation by halves */
     LIST_OF (struct dimension) shapes; /* empty: programs choose */
     bool padding;                      /* of shapes: other sizes are padded to the next */
+    bool executes;                     /* no canary is a copy of a preloaded interpreter */
     uint32_t port;                     /* {port} of the first attempt; of a RUN that of its own. 0: not used */
 };
 

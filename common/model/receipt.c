@@ -46,6 +46,7 @@ static const struct field rung_receipt_fields[] = {
     F_LIST (27, struct rung_receipt, left_out, LEFT_OUT_MAX, &number_record),
     F_RECORD (28, struct rung_receipt, backend, &backend_record),
     F_U64 (29, struct rung_receipt, unsent_bytes, COUNT_MAX),
+    F_TEXT (30, struct rung_receipt, interpreter, TEXT_BYTES),
 };
 const struct record rung_receipt_record = RECORD ("rung", struct rung_receipt, rung_receipt_fields);
 

@@ -47,6 +47,7 @@ struct rung_receipt {
     struct text bad_line;            /* the first of bad_lines: the rule and the line */
     number_list left_out;            /* name of a list -> how many reported items did not fit in it */
     struct observed_backend backend; /* platform empty: it reported none */
+    struct text interpreter;         /* struct result */
 };
 
 struct environment_receipt {

@@ -178,6 +178,7 @@ static const struct field result_fields[] = {
     F_BOOL (42, struct result, memory_group_shared),
     F_U64 (43, struct result, unsent_bytes, COUNT_MAX),
     F_U64 (44, struct result, log_bytes, COUNT_MAX),
+    F_TEXT (45, struct result, interpreter, SENTENCE_MAX_BYTES),
 };
 const struct record result_record = RECORD ("result", struct result, result_fields);
 

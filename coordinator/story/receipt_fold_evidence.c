@@ -158,6 +158,7 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     rung->launch = fold->board->plan.rungs.items[result->key.rung].launch;
     record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
     rung->bad_line = receipt_fold_copy_text (fold, result->bad_line);
+    rung->interpreter = receipt_fold_copy_text (fold, result->interpreter);
     rung->cause.evidence = secret_redact_values (
         &fold->arena, &fold->board->plan.profile,
         receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES)));

@@ -38,7 +38,7 @@ FENCED = {
     r"microhttpd|zlib": {"coordinator/web"},
     r"n?curses|term": {"coordinator/terminal"},
     r"jansson": {"coordinator/cli", "coordinator/courier", "coordinator/journal", "coordinator/launch", "coordinator/monitor",
-                 "coordinator/view", "coordinator/web", "worker/attempt", "worker/builtin", "worker/facts", "worker/protocol", "worker/run"},
+                 "coordinator/view", "coordinator/web", "worker/attempt", "worker/builtin", "worker/facts", "worker/preload", "worker/protocol", "worker/run"},
     # view prints dates; it asks no clock
     r"time|sys/(?:time|ioctl)": {"common/io", "coordinator/catalogue", "coordinator/cli", "coordinator/courier", "coordinator/journal",
                                  "coordinator/launch", "coordinator/terminal", "coordinator/view", "worker/environment", "worker/facts", "worker/run", "worker/sandbox", "worker/standin"},

@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 enum {
-    DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead */
-    TOLD_MS = 300,   /* a signal for all processes of a job reaches this worker as well */
-    FETCHES_MAX = 3, /* a fetched file may be damaged before its use, but not again and again */
+    DRAIN_MS = 2000,       /* a stray may hold the pipe; after this all are dead */
+    TOLD_MS = 300,         /* a signal for all processes of a job reaches this worker as well */
+    IMPORT_MS = 60 * 1000, /* of a preloaded interpreter: executed, a program's own limit says where it hangs */
+    FETCHES_MAX = 3,       /* a fetched file may be damaged before its use, but not again and again */
 };
 
 /* ---- starting ---- */
@@ -37,19 +38,51 @@ static int make_folders (struct attempt *attempt, struct err *err)
     return folder_make (logs.ptr, 0700, err);
 }
 
-static struct exec *spawn_program (struct attempt *attempt, const struct command *command, int report, struct err *err)
+struct copying {
+    struct preload *preload;
+    struct preload_copy copy;
+};
+
+static int copy_interpreter (void *owner, const struct spawn_request *request, const struct spawn_target *target,
+                             pid_t *pid, struct err *err)
+{
+    const struct copying *copying = owner;
+    return preload_copy (copying->preload, request, &copying->copy, target, pid, err);
+}
+
+/* NULL: it has to be executed; the result says why. `stage` is what would be executed, the sandbox's process or the program
+ * itself. */
+static struct exec *start_copy (struct attempt *attempt, const struct command *command, const struct command *stage,
+                                struct spawn_request spawn)
+{
+    struct copying copying = { attempt->context->preload, { .words = command->argv + CANARY_FILE } };
+    struct err err = { 0 };
+    if (stage != command)
+        for (copying.copy.confine = stage->argv; strcmp (*copying.copy.confine, "confine") != 0;)
+            copying.copy.confine++;
+    spawn.envp = command->envp;
+    struct exec *exec = exec_start_copy (&spawn, copy_interpreter, &copying, &err);
+    attempt_result (attempt)->interpreter = exec ? TEXT_LIT ("copied")
+                                                 : text_format (&attempt->arena, "executed: %s", err.text);
+    return exec;
+}
+
+static struct exec *spawn_program (struct attempt *attempt, const struct command *command, const struct command *stage,
+                                   int report, struct err *err)
 {
     int peer_fd = attempt->channel ? channel_take_program_fd (attempt->channel) : -1;
-    struct spawn_request spawn = { .program = command->program,
-                                   .argv = command->argv,
-                                   .envp = command->envp,
-                                   .directory = command->directory.ptr,
+    struct spawn_request spawn = { .program = stage->program,
+                                   .argv = stage->argv,
+                                   .envp = stage->envp,
+                                   .directory = stage->directory.ptr,
                                    .channel_fd = peer_fd,
                                    .report_fd = report,
                                    .output_fd = output_write_fd (attempt->output),
-                                   .is_self = command->is_self };
+                                   .is_self = stage->is_self };
     bool looks = rung_is_builtin (&attempt->run.rung, "facts");
-    struct exec *exec = looks ? exec_start_on_host (&spawn, err) : exec_start (&spawn, err);
+    struct exec *exec = attempt->copies ? start_copy (attempt, command, stage, spawn) : NULL;
+    if (!exec)
+        exec = looks ? exec_start_on_host (&spawn, err) : exec_start (&spawn, err);
     fd_close (peer_fd);
     output_close_write (attempt->output);
     return exec;
@@ -67,43 +100,87 @@ static struct exec *spawn_confined (struct attempt *attempt, const struct comman
             0 ||
         attempt_open_confine_report (attempt, &report_fd, err) < 0)
         return NULL;
-    struct exec *exec = spawn_program (attempt, &stage, report_fd, err);
+    struct exec *exec = spawn_program (attempt, command, &stage, report_fd, err);
     close (report_fd);
     return exec;
 }
 
-static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
+/* May a copy of a preloaded interpreter run it? `*waits`: not yet. Else the result says why not. */
+static bool may_copy (struct attempt *attempt, const struct command *command, uint64_t now_ms, bool *waits)
+{
+    struct preload *preload = attempt->context->preload;
+    struct text *said = &attempt_result (attempt)->interpreter;
+    uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
+    struct preload_need need = { command->program, command->modules, command->envp,
+                                 least_u64 (IMPORT_MS, left_ms / 2) };
+    *said = TEXT_LIT ("executed");
+    *waits = false;
+    if (!command->modules)
+        return false;
+    if (exec_containment () != CONTAINMENT_PID_NAMESPACE) {
+        *said = TEXT_LIT ("executed: a copy needs a pid namespace for programs, which is not possible here");
+        return false;
+    }
+    enum preload_state state = preload_want (preload, &need, now_ms);
+    *waits = state == PRELOAD_STARTING;
+    if (state == PRELOAD_REFUSED)
+        *said = text_format (&attempt->arena, "executed: %s", preload_why (preload));
+    return state == PRELOAD_READY;
+}
+
+static struct command_context context_of_command (const struct attempt *attempt)
 {
     const struct attempt_context *context = attempt->context;
+    struct command_context of_command = { .host = context->host,
+                                          .run_hex = context->run_hex,
+                                          .scratch = attempt->scratch,
+                                          .directory = text_of (context->directory),
+                                          .python = attempt->python,
+                                          .kit = attempt->kit,
+                                          .helpers = attempt->helpers,
+                                          .loaded = attempt->loaded,
+                                          .clock_offset = context->clock_offset };
+    memcpy (of_command.trusted, context->trusted, sizeof context->trusted);
+    return of_command;
+}
+
+static int begin_running (struct attempt *attempt, const struct command_context *context, const struct command *command,
+                          uint64_t now_ms, struct err *err)
+{
     bool confined = attempt_is_confined (attempt);
-    struct command command;
-    struct command_context command_context = { .host = context->host,
-                                               .run_hex = context->run_hex,
-                                               .scratch = attempt->scratch,
-                                               .directory = text_of (context->directory),
-                                               .python = attempt->python,
-                                               .kit = attempt->kit,
-                                               .helpers = attempt->helpers,
-                                               .loaded = attempt->loaded,
-                                               .clock_offset = context->clock_offset };
-    memcpy (command_context.trusted, context->trusted, sizeof context->trusted);
-    if (command_make (&attempt->run, &command_context, &attempt->arena, &command, err) < 0)
-        return -1;
-    for (uint32_t i = 0; i < command.warnings.n; i++)
-        attempt_add_note (attempt, "launch policy", command.warnings.items[i]);
-    attempt->exec = confined ? spawn_confined (attempt, &command_context, &command, err)
-                             : spawn_program (attempt, &command, 0, err);
+    for (uint32_t i = 0; i < command->warnings.n; i++)
+        attempt_add_note (attempt, "launch policy", command->warnings.items[i]);
+    attempt->exec = confined ? spawn_confined (attempt, context, command, err)
+                             : spawn_program (attempt, command, command, 0, err);
     if (!attempt->exec)
         return -1;
+    if (attempt->step != STEP_IMPORTING) /* which is part of its time, as an executed program's imports are */
+        attempt->began_ms = now_ms;
     attempt->step = STEP_RUNNING;
     memory_watch_begin (exec_pid (attempt->exec), &attempt->memory);
-    attempt->began_ms = now_ms;
     attempt_enter_own_phase (attempt, confined ? ATTEMPT_PHASE_CONFINE : attempt_first_phase (attempt));
-    if (!channel_send (attempt->channel, command.line) && attempt->run.rung.kind != PROGRAM_COMMAND) {
+    if (!channel_send (attempt->channel, command->line) && attempt->run.rung.kind != PROGRAM_COMMAND) {
         /* It is gone, or never reads; the exit status or the time limit handles that. */
         evidence_refuse (&attempt->evidence,
                          "the program closed the channel before it read the line that describes its attempt");
     }
+    return 0;
+}
+
+static int start_program (struct attempt *attempt, uint64_t now_ms, struct err *err)
+{
+    struct command command;
+    struct command_context context = context_of_command (attempt);
+    bool waits = false;
+    if (command_make (&attempt->run, &context, &attempt->arena, &command, err) < 0)
+        return -1;
+    if (attempt->run.rung.kind == PROGRAM_CANARY)
+        attempt->copies = may_copy (attempt, &command, now_ms, &waits);
+    if (!waits)
+        return begin_running (attempt, &context, &command, now_ms, err);
+    attempt->step = STEP_IMPORTING;
+    attempt->began_ms = now_ms;
+    attempt_enter_own_phase (attempt, ATTEMPT_PHASE_IMPORT);
     return 0;
 }
 
@@ -249,7 +326,7 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
         attempt_set_problem (attempt, OWNER_NONE, text_format (&attempt->arena, "stopped: %.*s", TEXT_ARG (why)));
         looks = attempt->step == STEP_RUNNING && !hard && attempt_begin_look (attempt, why, now_ms);
     }
-    if (attempt->step == STEP_FETCHING) { /* nothing runs that would have to end first */
+    if (attempt->step == STEP_FETCHING || attempt->step == STEP_IMPORTING) { /* nothing runs that would have to end */
         attempt_finish_unstarted (attempt, OWNER_NONE, why, now_ms);
         return;
     }
@@ -352,6 +429,14 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
         refuse_start (attempt, &err, now_ms);
 }
 
+static void turn_import (struct attempt *attempt, uint64_t now_ms)
+{
+    struct err err = { 0 };
+    if (preload_poll (attempt->context->preload, now_ms) != PRELOAD_STARTING &&
+        start_program (attempt, now_ms, &err) < 0)
+        refuse_start (attempt, &err, now_ms);
+}
+
 static void after_running (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms)
 {
     attempt->step = STEP_DRAINING;
@@ -413,7 +498,9 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
         drain (attempt, now_ms);
     if (attempt->step == STEP_FETCHING)
         turn_fetch (attempt, now_ms);
-    if (attempt->exec || attempt->step == STEP_FETCHING)
+    if (attempt->step == STEP_IMPORTING)
+        turn_import (attempt, now_ms);
+    if (attempt->exec || attempt->step == STEP_FETCHING || attempt->step == STEP_IMPORTING)
         watch_the_clock (attempt, now_ms);
     if (attempt_look_is_over (attempt, now_ms))
         end_program (attempt, false, now_ms);
@@ -433,6 +520,8 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         return least_u64 (at_ms, drain_deadline_ms (attempt));
     if (attempt->step == STEP_FETCHING)
         at_ms = least_u64 (at_ms, fetch_deadline_ms (attempt->fetch));
+    if (attempt->step == STEP_IMPORTING)
+        at_ms = least_u64 (at_ms, preload_deadline_ms (attempt->context->preload));
     if (attempt->exec)
         at_ms = least_u64 (at_ms, exec_deadline_ms (attempt->exec));
     if (attempt->look.until_ms && attempt->step == STEP_RUNNING)

@@ -1,7 +1,7 @@
 /* attempt.h - one attempt on this host, from its RUN to its result.
  *
- *   preparing (task) <-> fetching (its files) -> awaiting (task: the device) -> running (the program)
- *   -> draining (its last output) -> closing (tasks: a writer seals, a reader audits; the log is searched after a bad
+ *   preparing (task) <-> fetching (its files) -> awaiting (task: the device) -> importing (a preloaded interpreter)
+ *   -> running (the program) -> draining (its last output) -> closing (tasks: a writer seals, a reader audits; the log is searched after a bad
  *   end) -> ended
  *
  * Steps without work are skipped. It always ends with a result, which says what went wrong. It decides nothing about
@@ -14,6 +14,7 @@
 #include "common/model/msg.h"
 #include "worker/attempt/command.h"
 #include "worker/environment/fetch.h"
+#include "worker/preload/preload.h"
 #include "worker/process/output.h"
 
 struct attempt_context {
@@ -22,8 +23,9 @@ struct attempt_context {
     const char *trusted[TRUSTED_MAX];            /* struct join_config */
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     struct clock_offset clock_offset;            /* of this host's clock against the coordinator's */
-    output_fn *output;                           /* takes chunks of output */
-    fetch_request_fn *fetch;                     /* asks the coordinator for a piece of a file */
+    struct preload *preload;
+    output_fn *output;       /* takes chunks of output */
+    fetch_request_fn *fetch; /* asks the coordinator for a piece of a file */
     void *owner;
 };
 

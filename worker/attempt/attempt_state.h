@@ -17,13 +17,15 @@ enum { STATEMENTS_MAX = 8 }; /* no more can wait: see attempt_take_statement */
 
 #define ATTEMPT_PHASE_CONFINE "confine"
 #define ATTEMPT_PHASE_DEVICE "device"
+#define ATTEMPT_PHASE_IMPORT "import"
 
-/* AWAITING: a task waits for a free device. CLOSING: one seals a written generation, audits a read one, or searches the
+/* AWAITING: a task waits for a free device. IMPORTING: a preloaded interpreter is not ready yet. CLOSING: one seals a written generation, audits a read one, or searches the
  * log; FETCHING may also be for that search. SENDING: the last output. */
 enum step {
     STEP_PREPARING,
     STEP_FETCHING,
     STEP_AWAITING,
+    STEP_IMPORTING,
     STEP_RUNNING,
     STEP_DRAINING,
     STEP_CLOSING,
@@ -52,6 +54,7 @@ struct attempt {
 
     enum step step;
     struct exec *exec; /* a task or the program */
+    bool copies;       /* a preloaded interpreter is there for it */
     int task_fd;
     struct fetch *fetch; /* FETCHING */
     uint32_t fetches;    /* number begun */

@@ -29,10 +29,14 @@ struct command {
     const char *program;
     char **argv, **envp;
     bool is_self;          /* it is this executable, started again (self.h) */
+    const char *modules;   /* a copy of an interpreter with these modules may run argv[CANARY_FILE] instead; or NULL */
     struct text line;      /* first line on its channel */
     struct text directory; /* where it begins */
     text_list warnings;    /* sentences about likely mistakes in its variables (frontend.h) */
 };
+
+/* A canary's argv: the interpreter, two options, its file. */
+enum { CANARY_FILE = 3 };
 
 /* Where the program of a command leaves files, below its scratch folder: SLICEUP_OUTPUT_DIR. */
 #define COMMAND_OUTPUT "output"

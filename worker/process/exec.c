@@ -48,21 +48,34 @@ int exec_adopt_orphans (struct err *err)
     return 0;
 }
 
-static struct exec *start (const struct spawn_request *request, const struct spawn_target *target, struct err *err)
+static struct exec *exec_of (pid_t pid)
 {
-    pid_t pid;
-    if (spawn_start (request, target, &pid, err) < 0)
-        return NULL;
     struct exec *exec = mem_alloc (sizeof *exec);
     exec->pid = pid;
     exec->next_stage_ms = exec->sweep_at_ms = UINT64_MAX;
     return exec;
 }
 
+static struct exec *start (const struct spawn_request *request, const struct spawn_target *target, struct err *err)
+{
+    pid_t pid;
+    return spawn_start (request, target, &pid, err) < 0 ? NULL : exec_of (pid);
+}
+
 struct exec *exec_start (const struct spawn_request *request, struct err *err)
 {
     struct spawn_target target;
     return containment_spawn_target (contained, &target, err) < 0 ? NULL : start (request, &target, err);
+}
+
+struct exec *exec_start_copy (const struct spawn_request *request, exec_copy_fn *copy, void *owner, struct err *err)
+{
+    struct spawn_target target;
+    pid_t pid;
+    assert (containment_level (contained) == CONTAINMENT_PID_NAMESPACE);
+    if (containment_spawn_target (contained, &target, err) < 0 || copy (owner, request, &target, &pid, err) < 0)
+        return NULL;
+    return exec_of (pid);
 }
 
 struct exec *exec_start_on_host (const struct spawn_request *request, struct err *err)

@@ -35,6 +35,11 @@ struct exec *exec_start (const struct spawn_request *request, struct err *err); 
 /* Starts in the host's own namespaces, for our programs that inspect the host and start nothing: other processes are
  * not visible in a pid namespace. */
 struct exec *exec_start_on_host (const struct spawn_request *request, struct err *err);
+/* Makes the program's process in `target`, as spawn_start; it is this process's child. */
+typedef int exec_copy_fn (void *owner, const struct spawn_request *request, const struct spawn_target *target,
+                          pid_t *pid, struct err *err);
+/* As exec_start, of a process that `copy` makes. Only in a pid namespace. */
+struct exec *exec_start_copy (const struct spawn_request *request, exec_copy_fn *copy, void *owner, struct err *err);
 void exec_destroy (struct exec *exec); /* kills what is left, without waiting; NULL is fine */
 void exec_stop (struct exec *exec, bool hard, uint64_t stop_ms, uint64_t now_ms);
 /* Call it at SIGCHLD and at the deadline. */

@@ -122,6 +122,16 @@ static NEW_PROCESS int set_limits (void)
     return prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+static NEW_PROCESS enum step arrange (const struct spawn_request *request)
+{
+    if (arrange_descriptors (request) < 0)
+        return STEP_DESCRIPTORS;
+    files_limit_restore (0);
+    if (!request->as_login && set_limits () < 0)
+        return STEP_LIMITS;
+    return request->directory && chdir (request->directory) < 0 ? STEP_DIRECTORY : STEP_NONE;
+}
+
 static NEW_PROCESS enum step become (const struct start *start)
 {
     const struct spawn_request *request = start->request;
@@ -131,13 +141,9 @@ static NEW_PROCESS enum step become (const struct start *start)
         return STEP_SESSION;
     if (!request)
         _exit (0); /* spawn_check_target */
-    if (arrange_descriptors (request) < 0)
-        return STEP_DESCRIPTORS;
-    files_limit_restore (0);
-    if (!request->as_login && set_limits () < 0)
-        return STEP_LIMITS;
-    if (request->directory && chdir (request->directory) < 0)
-        return STEP_DIRECTORY;
+    enum step failed = arrange (request);
+    if (failed != STEP_NONE)
+        return failed;
     execve (request->program, request->argv, request->envp);
     return STEP_EXEC;
 }
@@ -276,4 +282,16 @@ int spawn_check_target (const struct spawn_target *target, struct err *err)
     if (start_in (NULL, target, &pid, err) < 0)
         return -1;
     return spawn_collect (pid) == 0 ? 0 : err_set (err, ERR_IO, "a process started as a test was killed");
+}
+
+/* ---- a copy ---- */
+
+int spawn_enter_namespaces (const struct spawn_target *target)
+{
+    return setns (target->namespaces_fd, target->namespaces) < 0 || enter_root (target->root_fd) < 0 ? -1 : 0;
+}
+
+int spawn_enter (const struct spawn_request *request)
+{
+    return enter_session (getppid ()) < 0 || arrange (request) != STEP_NONE ? -1 : 0;
 }

@@ -39,4 +39,8 @@ int spawn_start (const struct spawn_request *request, const struct spawn_target 
 /* Does all of spawn_start except executing a program: can this process start anything there? */
 int spawn_check_target (const struct spawn_target *target, struct err *err);
 
+/* The two halves of a start, for a process that is a copy of another one and executes nothing (preload.h). -1: errno. */
+int spawn_enter_namespaces (const struct spawn_target *target); /* those of children to come, and the root directory */
+int spawn_enter (const struct spawn_request *request);          /* session, signals, descriptors, limits, directory */
+
 #endif

@@ -457,6 +457,7 @@ static int driver_open_all (struct driver *driver, const char *version, struct e
     driver->context = (struct attempt_context){ .host = text_of (join->host),
                                                 .run_hex = text_of (join->run_hex),
                                                 .directory = join->directory,
+                                                .preload = preload_make (driver->loop, join->directory),
                                                 .output = send_output,
                                                 .fetch = send_fetch,
                                                 .owner = driver };
@@ -468,6 +469,7 @@ static int driver_open_all (struct driver *driver, const char *version, struct e
 static void driver_close_all (struct driver *driver)
 {
     attempt_destroy (driver->attempt);
+    preload_destroy (driver->context.preload);
     exec_set_containment (NULL);
     containment_close (driver->containment);
     member_destroy (driver->member);

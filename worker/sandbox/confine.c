@@ -208,7 +208,7 @@ static uint32_t sliceup_files_probe (const struct confine_paths *paths, const ch
 
 /* ---- confine ---- */
 
-enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
+enum { EXIT_TOLD = 0, EXIT_LESS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3, EXIT_ENTERED = -1 };
 
 struct stage {
     struct confine_args args;
@@ -426,7 +426,8 @@ static void become (struct stage *stage)
         text_format (&stage->arena, "executing %.300s failed: %s", stage->args.program[0], strerror (errno)).ptr);
 }
 
-static int confine_run (struct stage *stage, int argc, char **argv, struct err *err)
+/* ENTERED: the program may run in this process. */
+static int confine_run (struct stage *stage, int argc, char **argv, bool is_program, struct err *err)
 {
     int status = confine_prepare (stage, argc, argv, err);
     if (status == EXIT_TOLD)
@@ -441,18 +442,34 @@ static int confine_run (struct stage *stage, int argc, char **argv, struct err *
         return status ? status : EXIT_LESS;
     if (!stage->args.program)
         return EXIT_TOLD;
+    if (is_program)
+        return close (stage->args.report_fd) < 0 ? EXIT_COULD_NOT : EXIT_ENTERED;
     become (stage);
     return confine_tell (stage, err) < 0 ? EXIT_COULD_NOT : EXIT_LESS;
 }
 
-int confine_main (int argc, char **argv)
+static int confine_begin (int argc, char **argv, bool is_program)
 {
     static struct stage stage; /* large, and there is one */
     struct err err = { 0 };
-    int status = confine_run (&stage, argc, argv, &err);
+    int status = confine_run (&stage, argc, argv, is_program, &err);
+    if (status == EXIT_ENTERED) {
+        arena_release (&stage.arena);
+        return status;
+    }
     if (status == EXIT_USAGE || status == EXIT_COULD_NOT)
         fprintf (stderr, "sliceup-worker: confine: %s\n", err.text);
     /* Not exit, because exit handlers of a sanitized process need dropped rights. */
     fflush (stdout);
     _exit (status);
+}
+
+int confine_main (int argc, char **argv)
+{
+    return confine_begin (argc, argv, false);
+}
+
+void confine_enter (int argc, char **argv)
+{
+    (void) confine_begin (argc, argv, true);
 }

@@ -12,6 +12,8 @@
 /* argv[0] is "confine"; the rest is its command line. Exit status if it does not become the program: 0 reported, 1 a
  * lower level than required, 2 usage, 3 it failed. */
 int confine_main (int argc, char **argv);
+/* The same in a process that is already its program: comes back where confine_main executes it, else ends likewise. */
+void confine_enter (int argc, char **argv);
 
 /* ---- its command line ---- */
 

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PINNED_MAX = 4 * PLACES_CLOSED_MAX, BEFORE_N = 3 };
@@ -31,6 +32,12 @@ struct mounts {
 };
 
 /* ---- one mount ---- */
+
+/* Not glibc's own, which came with 2.36: a preloaded interpreter loads this with the host's. */
+static int change_mount (const char *path, unsigned recursive, const struct mount_attr *attr)
+{
+    return (int) syscall (SYS_mount_setattr, AT_FDCWD, path, recursive, attr, sizeof *attr);
+}
 
 /* Linux before 5.12, which knows no mount_setattr(2): only the mount itself. In a user namespace flags that were set
  * outside have to be given again (mount_namespaces(7)). */
@@ -55,7 +62,7 @@ static int set_access (const char *path, bool writable, unsigned recursive, unsi
     struct mount_attr attr = { .attr_set = writable ? 0 : MOUNT_ATTR_RDONLY,
                                .attr_clr = writable ? MOUNT_ATTR_RDONLY : 0,
                                .propagation = propagation };
-    int rc = mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
+    int rc = change_mount (path, recursive, &attr);
     if (rc == 0 || errno != ENOSYS)
         return rc;
     rc = set_access_plainly (path, writable);
@@ -66,7 +73,7 @@ static int set_access (const char *path, bool writable, unsigned recursive, unsi
 static int set_devices (const char *path, bool work, unsigned recursive)
 {
     struct mount_attr attr = { .attr_set = work ? 0 : MOUNT_ATTR_NODEV, .attr_clr = work ? MOUNT_ATTR_NODEV : 0 };
-    return mount_setattr (AT_FDCWD, path, recursive, &attr, sizeof attr);
+    return change_mount (path, recursive, &attr);
 }
 
 static int bind (const char *from, const char *to, struct err *err)
