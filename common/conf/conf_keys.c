@@ -190,6 +190,9 @@ static const struct conf_key ssh_keys[SSH_KEYS] = {
                                   "refused before anything is sent. A file that is given must be there." },
     [SSH_CONFIG] = { "config", KEY_BOOL, .fallback = "false",
                      .help = "Read `~/.ssh/config`: what it says of a host holds where this file says nothing." },
+    [SSH_SUDO] = { "sudo", KEY_BOOL, .fallback = "false",
+                   .help = "Run everything on the hosts as root, through `sudo`. `start.directory` then belongs to "
+                           "root; its default is `" START_DIRECTORY_OF_ROOT "`." },
 };
 
 static const struct conf_key slurm_keys[SLURM_KEYS] = {

@@ -111,6 +111,7 @@ void draft_ssh (struct draft *draft)
     read_jump (draft, &ssh[SSH_JUMP], &draft->route);
     read_identities (draft, &ssh[SSH_IDENTITIES]);
     plan->agent = ssh[SSH_AGENT].number;
+    plan->sudo = ssh[SSH_SUDO].number;
     if (!ssh[SSH_KNOWN_HOSTS].good)
         return;
     plan->known_hosts = draft_local_path (draft, ssh[SSH_KNOWN_HOSTS].node, ssh[SSH_KNOWN_HOSTS].text);

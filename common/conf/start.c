@@ -43,6 +43,8 @@ static void read_start (struct draft *draft)
     if (!draft_is_remote (draft) ||
         section_read_optional (&start_section, &draft->slice[SLICE_START], start, draft->problems) != 0)
         return;
+    if (plan->ssh.sudo && !start[START_DIRECTORY].given)
+        start[START_DIRECTORY].text = TEXT_LIT (START_DIRECTORY_OF_ROOT);
     plan->directory = draft_host_path (draft, &start[START_DIRECTORY]);
     for (int i = START_DEADLINE; i <= START_OUTLIVE; i++)
         draft_check_launcher_key (draft, &start_section.keys[i], &start[i], carried);
@@ -110,10 +112,10 @@ static void read_coordinator (struct draft *draft)
 void draft_start (struct draft *draft)
 {
     check_sections (draft);
-    read_start (draft);
-    read_coordinator (draft);
     if (draft->plan.launcher == LAUNCHER_SSH)
         draft_ssh (draft);
+    read_start (draft);
+    read_coordinator (draft);
     if (draft->plan.launcher == LAUNCHER_SLURM)
         draft_slurm (draft);
 }

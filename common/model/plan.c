@@ -202,7 +202,7 @@ static const struct record drift_rule_record = RECORD ("drift rule", struct drif
 
 static const struct field ssh_plan_fields[] = {
     F_TEXTS (1, struct ssh_plan, identities, IDENTITIES_MAX, PATH_MAX_BYTES), F_BOOL (2, struct ssh_plan, agent),
-    F_TEXT (3, struct ssh_plan, known_hosts, PATH_MAX_BYTES)
+    F_TEXT (3, struct ssh_plan, known_hosts, PATH_MAX_BYTES), F_BOOL (4, struct ssh_plan, sudo)
 };
 static const struct record ssh_plan_record = RECORD ("ssh", struct ssh_plan, ssh_plan_fields);
 

@@ -128,6 +128,7 @@ struct ssh_plan {
     LIST_OF (struct text) identities; /* private key files, absolute; tried in order, after the agent's */
     bool agent;                       /* use the one at SSH_AUTH_SOCK */
     struct text known_hosts;          /* absolute; a host whose key is not in it is refused */
+    bool sudo;                        /* on the host all runs as root */
 };
 
 struct slurm_plan {
@@ -141,6 +142,7 @@ extern const struct enum_names link_way_names;
 
 /* How workers are started on other machines, and reach the coordinator. */
 #define START_DIRECTORY_DEFAULT "/var/tmp/sliceup" /* of a worker, on its host */
+#define START_DIRECTORY_OF_ROOT START_DIRECTORY_DEFAULT "-root"
 struct start_plan {
     struct text directory; /* on each host: bundles, the worker's folder for each run, copied files */
     struct text address;   /* of the coordinator, for hosts; empty: found by ssh, else this host's name */

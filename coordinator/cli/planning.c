@@ -202,7 +202,7 @@ static bool same_way (const struct plan_host *a, const struct plan_host *b)
 }
 
 static void print_way (const struct ssh_route *route, const struct text *names, const struct text *addresses,
-                       uint32_t n, FILE *to)
+                       uint32_t n, bool sudo, FILE *to)
 {
     static const char *const said[SAID_UNCHECKED] = { "address",     "port", "user",    "jump host",    "key alias",
                                                       "known hosts", "keys", "command", "no other keys" };
@@ -215,7 +215,7 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
         print_folded (addresses, n, to);
     if (route->port != 22) /* what ssh takes when nothing is said */
         fprintf (to, ":%u", route->port);
-    fprintf (to, "%s%.*s", route->jump.len ? " via " : "", TEXT_ARG (route->jump));
+    fprintf (to, "%s%.*s%s", route->jump.len ? " via " : "", TEXT_ARG (route->jump), sudo ? ", as root by sudo" : "");
     for (uint32_t key = 0, told = 0; key < SAID_UNCHECKED; key++)
         if (route->from_config & 1u << key)
             fprintf (to, "%s%s", told++ ? ", " : "; ~/.ssh/config gives ", said[key]);
@@ -246,7 +246,7 @@ static void print_ways (const struct plan *plan, FILE *to)
             names[alike] = hosts[i].name;
             addresses[alike++] = ssh_address (&hosts[i]);
         }
-        print_way (&hosts[first].ssh, names, addresses, alike, to);
+        print_way (&hosts[first].ssh, names, addresses, alike, plan->start.ssh.sudo, to);
         left -= alike;
         lines++;
     }

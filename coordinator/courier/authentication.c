@@ -1,4 +1,5 @@
-/* authentication.c - proves who we are: by an agent's keys, by key files, last by the password, if there is one. */
+/* authentication.c - proves who we are: by an agent's keys, by key files, last by the password, if there is one; then
+ * to sudo. */
 #include "coordinator/courier/ssh_login.h"
 
 #include <errno.h>
@@ -231,4 +232,96 @@ int ssh_authenticate (ssh_session session, const char *user, const struct reques
                      : authentication_explain (&attempt, user, err);
     buf_release (&attempt.tried);
     return rc;
+}
+
+/* ---- as root ---- */
+
+/* The command comes as a line, so that neither sudo's log nor its refusal quotes all of it; it ends in root's folder, not
+ * in the login user's. The prompt tells when a password is asked for: an unasked one would be read by the command. */
+#define SUDO_ASKS "sliceup-sudo-asks:"
+#define SUDO_IS_ROOT "sliceup-sudo begins"
+#define SUDO(HOW) "exec sudo -H " HOW " /bin/sh -c 'cd; echo " SUDO_IS_ROOT "; read -r job && eval \"$job\"'"
+enum { SUDO_WORDS_MAX_BYTES = 64 * 1024, SUDO_QUOTED_COLUMNS = 300 };
+
+struct sudo {
+    ssh_channel channel;
+    const char *password;   /* NULL: it must ask for none */
+    struct buf out, errors; /* the latter since the password was told */
+    bool asks, told;
+};
+
+static bool sudo_hear (struct sudo *sudo, int stream, struct buf *words)
+{
+    char bytes[1024];
+    int n = ssh_channel_read_nonblocking (sudo->channel, bytes, sizeof bytes, stream);
+    buf_add (words, bytes, n > 0 ? (size_t) n : 0);
+    return n > 0;
+}
+
+static bool sudo_tell (struct sudo *sudo, const char *line)
+{
+    return ssh_channel_write (sudo->channel, line, (uint32_t) strlen (line)) >= 0 &&
+           ssh_channel_write (sudo->channel, "\n", 1) == 1;
+}
+
+/* 1: a shell of root reads a line now; -1: there will be none; 0: not yet. A wrong password is asked for again. */
+static int sudo_look (struct sudo *sudo)
+{
+    bool more = sudo_hear (sudo, 0, &sudo->out) | sudo_hear (sudo, 1, &sudo->errors);
+    if (text_find (buf_as_text (&sudo->out), TEXT_LIT (SUDO_IS_ROOT "\n"), NULL))
+        return 1;
+    sudo->asks = sudo->password && text_ends (buf_as_text (&sudo->errors), SUDO_ASKS);
+    if ((sudo->asks && sudo->told) || sudo->out.overflow || sudo->errors.overflow ||
+        (!more && (ssh_channel_is_eof (sudo->channel) || ssh_channel_is_closed (sudo->channel))))
+        return -1;
+    if (sudo->asks) {
+        buf_clear (&sudo->errors);
+        sudo->told = sudo_tell (sudo, sudo->password);
+    }
+    return 0;
+}
+
+static int sudo_explain (const struct sudo *sudo, struct err *err)
+{
+    struct text said = buf_as_text (&sudo->errors);
+    struct buf quoted;
+    said.len -= sudo->asks ? (uint32_t) strlen (SUDO_ASKS) : 0;
+    buf_init (&quoted, 8 * SUDO_QUOTED_COLUMNS);
+    buf_escaped (&quoted, text_trimmed (transport_last_line (said)), SUDO_QUOTED_COLUMNS);
+    err_set (err, ERR_REFUSED, "%s; %s%s", quoted.len ? buf_c (&quoted) : "the connection ended before sudo began",
+             sudo->asks ? "sudo did not accept the password, which was tried once, so that no account is locked"
+             : text_find (said, TEXT_LIT ("not found"), NULL)
+                 ? "the slice file has `ssh: {sudo: true}`: install sudo there, or enter as root"
+                 : "the slice file has `ssh: {sudo: true}`: sudo must let this user run /bin/sh, without a terminal",
+             !sudo->asks && !sudo->password ? " and a password; --ask-pass asks you for one" : "");
+    buf_release (&quoted);
+    return -1;
+}
+
+static int sudo_run (ssh_session session, ssh_channel channel, const char *password, const char *command,
+                     struct err *err)
+{
+    struct sudo sudo = { .channel = channel, .password = password };
+    struct pollfd entry = { .fd = ssh_get_fd (session), .events = POLLIN };
+    buf_init (&sudo.out, SUDO_WORDS_MAX_BYTES);
+    buf_init (&sudo.errors, SUDO_WORDS_MAX_BYTES);
+    int found = ssh_channel_request_exec (channel, password ? SUDO ("-S -p " SUDO_ASKS) : SUDO ("-n")) == SSH_OK ? 0
+                                                                                                                 : -1;
+    while (found == 0 && (found = sudo_look (&sudo)) == 0)
+        (void) poll (&entry, 1, LOOK_MS);
+    int rc = found > 0 && sudo_tell (&sudo, command) ? 0 : sudo_explain (&sudo, err);
+    buf_release (&sudo.out);
+    buf_release (&sudo.errors);
+    return rc;
+}
+
+int ssh_run (ssh_session session, ssh_channel channel, const struct request_ssh *ssh, const char *command,
+             struct err *err)
+{
+    if (ssh->sudo)
+        return sudo_run (session, channel, ssh->password, command, err);
+    return ssh_channel_request_exec (channel, command) == SSH_OK
+               ? 0
+               : err_set (err, ERR_REFUSED, "cannot run a command on the host with this user's ssh session: %s",
+                          ssh_get_error (session));
 }

@@ -12,6 +12,7 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "coordinator/courier/pump.h"
+#include "coordinator/courier/ssh_login.h"
 
 enum { LISTEN_LOOK_MS = 50, WAY_WAIT_MS = 10 * 1000, WAY_ANSWER_BYTES = 4096 };
 
@@ -72,18 +73,19 @@ static bool way_is_placed (ssh_channel channel)
     return text_find ((struct text){ said, len }, TEXT_LIT ("sliceup-way placed"), NULL);
 }
 
-int carrier_tell_way (ssh_session session, const char *directory, const uint16_t at[CARRIER_ENDS], struct err *err)
+int carrier_tell_way (ssh_session session, const struct request *request, const uint16_t at[CARRIER_ENDS],
+                      struct err *err)
 {
     char words[REQUEST_PATH_MAX_BYTES + 64];
-    int len = snprintf (words, sizeof words, "%s %u %u\n", directory, at[0], at[1]);
+    int len = snprintf (words, sizeof words, "%s %u %u\n", request->worker_directory, at[0], at[1]);
     ssh_channel channel = ssh_channel_new (session);
-    bool placed = len < (int) sizeof words && channel && ssh_channel_open_session (channel) == SSH_OK &&
-                  ssh_channel_request_exec (channel, way_command) == SSH_OK &&
+    bool opened = len < (int) sizeof words && channel && ssh_channel_open_session (channel) == SSH_OK;
+    err_set (err, ERR_IO, "cannot tell the worker its new ports: %s/way cannot be written", request->worker_directory);
+    bool placed = opened && ssh_run (session, channel, &request->ssh, way_command, err) == 0 &&
                   ssh_channel_write (channel, words, (uint32_t) len) == len && way_is_placed (channel);
     if (channel)
         ssh_channel_free (channel);
-    return placed ? 0
-                  : err_set (err, ERR_IO, "cannot tell the worker its new ports: %s/way cannot be written", directory);
+    return placed ? 0 : -1;
 }
 
 /* ---- carrying ---- */

@@ -15,9 +15,10 @@ struct carrier;
 /* Makes the server listen, and fills in the ports on the host's 127.0.0.1. NULL on error. Borrows the session. */
 struct carrier *carrier_open (ssh_session session, const struct carrier_ends *to, uint64_t until_ms,
                               uint16_t at[CARRIER_ENDS], struct err *err);
-/* Writes the ports to the file `way` in the worker's directory, which a running worker reads. Waits; the watchdog
+/* Writes the ports to the file `way` in the worker's folder, which a running worker reads. Waits; the watchdog
  * bounds that. */
-int carrier_tell_way (ssh_session session, const char *directory, const uint16_t at[CARRIER_ENDS], struct err *err);
+int carrier_tell_way (ssh_session session, const struct request *request, const uint16_t at[CARRIER_ENDS],
+                      struct err *err);
 /* Accepts, moves bytes, and drops what ended. True: something happened, so more may. */
 bool carrier_move (struct carrier *carrier);
 bool carrier_is_idle (const struct carrier *carrier); /* no connection is open */

@@ -97,19 +97,21 @@ static bool split_jump (struct request_ssh *ssh, struct arena *arena)
 static int take_ssh (struct request_ssh *ssh, json_t *json, struct arena *arena, struct err *err)
 {
     json_int_t port = 0;
-    int agent = 0, only = 0, password = 0;
+    int agent = 0, only = 0, password = 0, sudo = 0;
     json_t *identities = NULL;
     json_error_t why;
     ssh->command = "";
-    if (json_unpack_ex (json, &why, 0, "{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:b, s?b, s?s, s?b}", "address",
+    if (json_unpack_ex (json, &why, 0, "{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:b, s?b, s?s, s?b, s?b}", "address",
                         &ssh->address, "port", &port, "user", &ssh->user, "jump", &ssh->jump, "host_key_alias",
                         &ssh->host_key_alias, "known_hosts", &ssh->known_hosts, "identities", &identities, "agent",
-                        &agent, "identities_only", &only, "command", &ssh->command, "password", &password) != 0)
+                        &agent, "identities_only", &only, "command", &ssh->command, "password", &password, "sudo",
+                        &sudo) != 0)
         return err_set (err, ERR_PARSE, "order: ssh: %s", why.text);
     ssh->port = (uint16_t) port;
     ssh->agent = agent;
     ssh->identities_only = only;
     ssh->password = password ? "" : NULL;
+    ssh->sudo = sudo;
     const struct check checks[] = {
         { "address", *ssh->address && is_name (ssh->address, address_letters), a_name },
         { "port", port >= 1 && port <= UINT16_MAX, a_number },

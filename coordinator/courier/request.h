@@ -47,6 +47,7 @@ struct request_ssh {
     uint32_t identities_n;
     bool agent, identities_only; /* the latter: of the agent's keys, too */
     const char *password;        /* NULL: none; "": it follows on a line of its own */
+    bool sudo;                   /* what runs on the host runs as root */
 };
 
 struct request_slurm {

@@ -31,6 +31,9 @@ void ssh_login_close (ssh_session session);
 
 /* authentication.c - once the host key is checked: an error has what was tried, and what the server allows. */
 int ssh_authenticate (ssh_session session, const char *user, const struct request_ssh *ssh, struct err *err);
+/* Runs a command in a session's channel, as root if the request says so: an error has sudo's words. */
+int ssh_run (ssh_session session, ssh_channel channel, const struct request_ssh *ssh, const char *command,
+             struct err *err);
 /* agent.c - the agent at SSH_AUTH_SOCK as libssh gets it: a thread passes messages on, and with `identities_only` leaves
  * out keys that are not those of `identities` (ssh_config(5), IdentitiesOnly), which libssh 0.10 cannot. */
 bool agent_open (ssh_session session, const struct request_ssh *ssh); /* false: it cannot be reached */

@@ -167,7 +167,8 @@ static void transport_ssh_explain_command (struct transport_ssh *ssh, struct err
              WIFEXITED (status) ? "" : "signal ", WIFEXITED (status) ? WEXITSTATUS (status) : WTERMSIG (status));
 }
 
-static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, struct err *err)
+static int run_bootstrap (struct transport_ssh *ssh, const struct request_ssh *request, struct reporter *reporter,
+                          struct err *err)
 {
     reporter_send_step (reporter, STEP_SHELL, "the host's shell: ssh has logged in");
     ssh->channel = ssh_channel_new (ssh->session);
@@ -175,9 +176,12 @@ static int run_bootstrap (struct transport_ssh *ssh, struct reporter *reporter, 
         return err_set (err, ERR_REFUSED,
                         "cannot open a session with the ssh server (MaxSessions, or a forced command?): %s",
                         ssh_get_error (ssh->session));
-    if (ssh_channel_request_exec (ssh->channel, bootstrap_command) != SSH_OK)
-        return err_set (err, ERR_REFUSED, "cannot run a command on the host with this user's ssh session: %s",
-                        ssh_get_error (ssh->session));
+    if (request->sudo)
+        reporter_send_step (reporter, STEP_AUTHENTICATION, "sudo on the host");
+    if (ssh_run (ssh->session, ssh->channel, request, bootstrap_command, err) < 0)
+        return -1;
+    if (request->sudo)
+        reporter_send_step (reporter, STEP_SHELL, "the shell of root");
     ssh_set_blocking (ssh->session, 0);
     return 0;
 }
@@ -188,8 +192,11 @@ static int carry_again (struct transport_ssh *ssh, const struct request *request
 {
     uint16_t at[CARRIER_ENDS];
     reporter_send_step (reporter, STEP_LINK, "the ssh server to forward ports");
-    if (transport_ssh_carry (&ssh->transport, &request->hub, until_ms, at, err) < 0 ||
-        carrier_tell_way (ssh->session, request->worker_directory, at, err) < 0)
+    if (transport_ssh_carry (&ssh->transport, &request->hub, until_ms, at, err) < 0)
+        return -1;
+    if (request->ssh.sudo)
+        reporter_send_step (reporter, STEP_AUTHENTICATION, "sudo on the host");
+    if (carrier_tell_way (ssh->session, request, at, err) < 0)
         return -1;
     ssh_set_blocking (ssh->session, 0);
     return 0;
@@ -226,8 +233,9 @@ struct transport *transport_ssh_open (const struct request *request, struct repo
                                .reporter = reporter,
                                .until_ms = until_ms };
     ssh->transport.ops = &ops;
-    if (reach (ssh, &login, near_end, err) == 0 && (request->again ? carry_again (ssh, request, reporter, until_ms, err)
-                                                                   : run_bootstrap (ssh, reporter, err)) == 0)
+    if (reach (ssh, &login, near_end, err) == 0 &&
+        (request->again ? carry_again (ssh, request, reporter, until_ms, err)
+                        : run_bootstrap (ssh, &request->ssh, reporter, err)) == 0)
         return &ssh->transport;
     close_transport (&ssh->transport, 0);
     return NULL;

@@ -60,12 +60,12 @@ static json_t *json_ssh (const struct courier_request *request)
     const struct ssh_route *route = &request->host->ssh;
     const struct ssh_plan *ssh = &request->start->ssh;
     return json_pack (
-        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b}", "address",
+        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "address",
         json_text (route->address.len ? route->address : request->host->address), "port", (json_int_t) route->port,
         "user", json_text (route->user), "jump", json_text (route->jump), "command", json_text (route->command),
         "host_key_alias", json_text (route->host_key_alias), "known_hosts", json_text (ssh->known_hosts), "identities",
         json_texts (ssh->identities.items, ssh->identities.n), "agent", (int) ssh->agent, "identities_only",
-        (int) (route->from_config >> SAID_ONLY & 1), "password", (int) request->password);
+        (int) (route->from_config >> SAID_ONLY & 1), "password", (int) request->password, "sudo", (int) ssh->sudo);
 }
 
 static json_t *json_slurm (const struct slurm_plan *slurm)

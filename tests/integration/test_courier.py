@@ -577,6 +577,87 @@ class Passwords(Carrying):
             courier.hang_up()
 
 
+@unittest.skipUnless(IS_ROOT and shutil.which("sudo"), "needs root, to make users, and sudo")
+class AsRoot(Carrying):
+    """A login user who may use sudo; all that is done on the host is root's."""
+    password = None
+
+    def server(self, *config, defaults="", **options):
+        server = super().server(**sshd.with_sudo(self.root, *config, defaults=defaults), **options)
+        server.folder.chmod(0o755)
+        return server
+
+    def order(self, server, user="boss", **ssh):
+        return super().order(server, **{"user": user, "sudo": True, "password": self.password is not None, **ssh})
+
+    def send(self, order, launch=None, argv=None, **env):
+        courier = super().send(order, launch, argv, **env)
+        courier.say(f"{self.password}\n" if self.password else "")
+        return courier
+
+    def of_root(self, courier):
+        pid = courier.wait_for("sliceup-worker")["pid"]
+        self.assertEqual(0, os.stat(f"/proc/{pid}").st_uid)
+        self.assertEqual({0}, {path.stat().st_uid for path in [self.directory, *self.directory.rglob("*")]})
+        return pathlib.Path(f"/proc/{pid}")
+
+    def test_the_worker_is_root_s_and_outlives_the_courier(self):
+        courier = self.carried(self.order(self.server()))
+        self.of_root(courier)
+        self.assertIn("authentication", courier.steps())
+
+    def test_a_password_goes_to_sudo_when_it_asks_and_nowhere_else(self):
+        self.password = sshd.PASSWORD
+        for user in ("clerk", "boss"):      # the latter is not asked
+            courier = self.carried(self.order(self.server(name=user), user))
+            proc = self.of_root(courier)
+            self.assertNotIn(sshd.PASSWORD.encode(), (proc / "environ").read_bytes() + courier.errors)
+        kept = [path for path in self.root.rglob("*") if path.is_file() and sshd.PASSWORD.encode() in path.read_bytes()]
+        self.assertEqual([], kept)
+
+    def test_what_sudo_says_comes_first(self):
+        server = self.server()
+        for user in ("clerk", "guest"):
+            courier = self.refused(self.order(server, user), "authentication", "; --ask-pass asks you for one")
+            self.assertTrue(courier.why.startswith("sudo: a password is required; "), courier.why)
+            self.assertLess(courier.took_s, 5)
+        self.assertFalse(self.directory.exists())
+
+    def test_a_wrong_password_is_tried_once(self):
+        self.password = "wrong horse"
+        courier = self.refused(self.order(self.server(), "clerk"), "authentication", "sudo did not accept the password, which was tried once")
+        self.assertTrue(courier.why.startswith("Sorry, try again.; "), courier.why)
+        self.assertLess(courier.took_s, 10)
+
+    def test_who_may_not_is_told_by_sudo(self):
+        self.password = sshd.PASSWORD
+        courier = self.refused(self.order(self.server(), "guest"), "authentication", "sudo must let this user run /bin/sh")
+        self.assertTrue(courier.why.startswith("guest is not in the sudoers file."), courier.why)
+
+    def test_a_host_that_insists_on_a_terminal_or_has_no_sudo(self):
+        courier = self.refused(self.order(self.server(defaults=", requiretty")), "authentication", "without a terminal")
+        self.assertIn("you must have a tty to run sudo; ", courier.why)
+        courier = self.refused(self.order(self.server("SetEnv PATH=/nonexistent", name="bare")), "authentication", "install sudo there")
+        self.assertRegex(courier.why, "^[^;]*sudo: not found; ")
+
+    def test_a_folder_of_the_login_user_is_refused(self):
+        server = self.server()
+        self.directory.mkdir(mode=0o700)
+        os.chown(self.directory, 64001, 65534)
+        self.refused(self.order(server), "upload", f"{self.directory} is not a directory of uid 0 that nobody else may write to")
+
+    def test_a_courier_that_carries_again_writes_for_root(self):
+        self.password = sshd.PASSWORD
+        folder = self.root / "run"
+        folder.mkdir(mode=0o700)
+        order = {**self.order(self.server(), "clerk"), "again": True, "reach": "ssh", "hub": "127.0.0.1"}
+        courier = self.send(order, self.launch(directory=str(folder)))
+        courier.wait_for("carries")
+        self.assertEqual((0, 2), ((folder / "way").stat().st_uid, len((folder / "way").read_text().split())))
+        courier.hang_up()
+        self.assertEqual(0, courier.end())
+
+
 # A command of the form of gcloud's tunnel: the connection is its standard input and output.
 TUNNEL = """import os, select, socket, sys
 words = sys.argv[1:]

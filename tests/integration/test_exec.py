@@ -1,11 +1,13 @@
 """sliceup exec: one command on many hosts, with real local processes and real ssh servers. Outputs fold, ends are told by
 set, and whatever happens nothing of a command stays."""
+import json
 import os
 import pathlib
 import re
 import resource
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import termios
@@ -424,6 +426,52 @@ class WithAPassword(OfSsh):
                                  env=self.lab.env(HOME=str(self.user), **self.program()))
         self.assertEqual(0, ended.status, ended)
         self.assertEqual("words\n", (self.lab.root / "there/file").read_text())
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("sudo"), "needs root, to make users, and sudo")
+class AsRoot(OfSsh):
+    """`ssh: {sudo: true}`: a run, and all that is done beside it."""
+    def options(self):
+        return sshd.with_sudo(self.lab.root)
+
+    def setUp(self):
+        super().setUp()
+        self.server.folder.chmod(0o755)
+        path = self.lab.write("askpass", f"#!/bin/sh\necho '{sshd.PASSWORD}'\n")
+        path.chmod(0o700)
+        self.env = self.lab.env(SSH_ASKPASS=str(path), SSH_ASKPASS_REQUIRE="force")
+
+    def slice(self, user, *rungs):
+        ssh = {"user": user, "port": self.server.port, "identities": [str(self.server.user_key)], "agent": False, "sudo": True,
+               "known_hosts": str(self.server.folder / "known_hosts")}
+        ladder = self.lab.ladder("root.yaml", [{"id": f"r{i}", "command": ["sh", "-c", words], "timeout": "60s"} for i, words in enumerate(rungs)])
+        return self.lab.write("slice.yaml", json.dumps({
+            "slice": "s", "launcher": "ssh", "profile": "plain", "ladder": str(ladder), "hosts": [{"name": "h0", "address": "127.0.0.1"}], "ssh": ssh,
+            "start": {"directory": str(self.directory)}, "coordinator": {"address": "127.0.0.1"}, "cache": {"mode": "off"}}))
+
+    def test_a_run_its_outputs_and_commands(self):
+        path = self.slice("boss", "id -un >$SLICEUP_OUTPUT_DIR/who; pwd")
+        self.assertIn("127.0.0.1:" + str(self.server.port) + ", as root by sudo\n", self.lab.sliceup("check", path).out)
+        ended = self.lab.sliceup("run", path, "--plain")
+        self.assertEqual(0, ended.status, ended)
+        self.assertEqual({0}, {at.stat().st_uid for at in [self.directory, *self.directory.rglob("*")]})
+        self.assertEqual(0, self.lab.sliceup("outputs", "-o", self.lab.root / "taken").status)
+        self.assertEqual("root\n", (self.lab.root / "taken/h0/r0.once.1/who").read_text())
+        self.assertEqual("h0:\nroot /root\n", self.lab.sliceup("exec", "--slice", path, "--", "sh", "-c", "echo $(id -un) $(pwd)").out)
+        self.lab.write("file", "words\n")
+        self.assertEqual(0, self.lab.sliceup("copy", "--slice", path, self.lab.files / "file", f":{self.lab.root}/there").status)
+        self.assertEqual(0, (self.lab.root / "there/file").stat().st_uid)
+
+    def test_a_run_with_a_password_is_cancelled_and_nothing_is_left(self):
+        mark = number()
+        path = self.slice("clerk", f"sleep {mark}")
+        run = self.lab.start("--plain", "run", path, "--ask-pass", env=self.env)
+        lab.wait_for(lambda: "sleep" in processes_with(mark).values(), "the program to run", 60)
+        self.assertEqual({0}, {os.stat(f"/proc/{pid}").st_uid for pid in processes_with(mark)})
+        self.assertEqual(0, self.lab.sliceup("cancel").status)
+        self.assertEqual(130, run.end(60).status)
+        self.gone(mark)
+        lab.wait_for(lambda: not processes_with("sliceup-sudo"), "sudo, and so the worker, to be gone", 30)
 
 
 if __name__ == "__main__":

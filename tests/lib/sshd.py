@@ -172,6 +172,30 @@ def with_password(folder, *config, pam="", changed=19000):
     return {"config": [*config, *ways], "within": ["unshare", "--mount", "sh", "-c", f'{binds} && exec "$@"', "sh"]}
 
 
+SUDO_USERS = {"boss": "ALL=(ALL) NOPASSWD: ALL", "clerk": "ALL=(ALL) ALL", "guest": None}   # nobody knows the guest
+
+
+def with_sudo(folder, *config, defaults=""):
+    """Options of a Server with the SUDO_USERS, who have the PASSWORD, and sudo as Debian has it. As root; the folder is opened to them."""
+    folder = pathlib.Path(folder)
+    folder.chmod(0o755)
+    (folder / "homes").mkdir(exist_ok=True)
+    files = {name: pathlib.Path("/etc", name).read_text() for name in ("passwd", "shadow")}
+    rules = f"Defaults env_reset, mail_badpass, use_pty{defaults}\nroot ALL=(ALL:ALL) ALL\n"
+    for uid, (name, rule) in enumerate(SUDO_USERS.items(), 64001):
+        (folder / "homes" / name).mkdir(exist_ok=True)
+        os.chown(folder / "homes" / name, uid, 65534)
+        files["passwd"] += f"{name}:x:{uid}:65534::{folder}/homes/{name}:/bin/sh\n"
+        files["shadow"] += f"{name}:{HASH}:19000:0:99999:7:::\n"
+        rules += f"{name} {rule}\n" if rule else ""
+    binds = ""
+    for name, text in {**files, "sudoers": rules}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod({"passwd": 0o644, "shadow": 0o600, "sudoers": 0o440}[name])
+        binds += f"mount --bind {folder / name} /etc/{name} && "
+    return {"config": list(config), "within": ["unshare", "--mount", "sh", "-c", f'{binds}exec "$@"', "sh"]}
+
+
 class Agent:
     """An ssh-agent with keys, for as long as the block lasts."""
 

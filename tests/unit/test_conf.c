@@ -145,6 +145,17 @@ TEST_ON (share, files_that_are_listed_are_looked_for)
     assert_int_equal (share->report.n, 0);
 }
 
+TEST_ON (share, root_has_a_folder_of_its_own_on_the_hosts)
+{
+    load_slice (share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {sudo: true}\n" REST);
+    assert_true (share->plan.start.ssh.sudo);
+    assert_text (share->plan.start.directory, "/var/tmp/sliceup-root");
+    load_slice (share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\nssh: {sudo: true}\nstart: {directory: /d}\n" REST);
+    assert_text (share->plan.start.directory, "/d");
+    load_slice (share, "slice: s\nlauncher: ssh\nhosts: v[0-1]\n" REST);
+    assert_text (share->plan.start.directory, "/var/tmp/sliceup");
+}
+
 TEST_ON (share, without_a_home_folder_paths_are_absolute)
 {
     struct conf_options options = { .home = "/h" };

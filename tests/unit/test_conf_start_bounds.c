@@ -84,7 +84,7 @@ static const char *const whole[] = {
     "jump: me@b:22}}\nexclude: v6e-[2]\ngroups: {spare: 'v6e-[0-1]', more: '@spare,x'}\n"
     "start: {directory: /d, deadline: 60s, at_once: 32, outlive: true}\n"
     "coordinator: {address: 10.0.0.1, listen: 0.0.0.0, control_port: 1, bulk_port: 2, events_port: 3}\n"
-    "ssh: {user: tpu, port: 22, jump: b, identities: [~/k], agent: true, known_hosts: ~/h}\n" REST,
+    "ssh: {user: tpu, port: 22, jump: b, identities: [~/k], agent: true, sudo: true, known_hosts: ~/h}\n" REST,
     "slice: s\nlauncher: slurm\nhosts: [{from: slurm}, z]\nstart: {directory: /d, deadline: 60s}\n"
     "coordinator: {address: c}\nslurm: {account: ml, partition: tpu, options: ['--exclusive', --mem=0]}\n" REST,
     "slice: s\nlauncher: join\nhosts: a[1-2]b[1-2]\nstart: {directory: /d}\n"

@@ -230,6 +230,7 @@ TEST_ON (scene, a_courier_is_told_how_to_get_there_and_what_to_take)
     has_text (ssh, "known_hosts", "/keys/known");
     assert_int_equal (json_integer_value (json_object_get (ssh, "port")), 2222);
     assert_true (json_is_true (json_object_get (ssh, "agent")));
+    assert_true (json_is_false (json_object_get (ssh, "sudo")));
     assert_string_equal (json_string_value (json_array_get (json_object_get (ssh, "identities"), 0)), "/keys/id");
     has_text (line, "directory", "/var/tmp/sliceup/runs/" RUN_ID "/v6e-3");
     has_text (line, "address", "");
