@@ -20,6 +20,7 @@ enum { POLITELY = 1, AT_ONCE = 2 };
 
 struct cancel {
     struct cli *cli;
+    const struct cli_arguments *arguments;
     struct run_dir dir;
     struct board *board;
     struct follow *follow;
@@ -190,11 +191,14 @@ static int take_over (struct cancel *cancel)
     struct err err = { 0 };
     uint64_t lost_ms = cancel->board->plan.limits.lost_ms;
     char span[DURATION_TEXT_BYTES];
+    int status = cli_ask_password (cancel->cli, cancel->arguments, &cancel->board->plan);
+    if (status != EXIT_HOLDS)
+        return status;
     log_print (&cancel->cli->log,
                "run %.8s was interrupted: its workers are told to end as they come back; one that has not within %s "
                "is left to itself",
                cancel->dir.id, duration_print (lost_ms > COORD_COME_BACK_MS ? lost_ms : COORD_COME_BACK_MS, span));
-    int status = climb_cancel (cancel->cli, &cancel->dir, (uint32_t) cancel->level);
+    status = climb_cancel (cancel->cli, &cancel->dir, (uint32_t) cancel->level);
     if (follow_read_journal (cancel->follow, &err) < 0 || !cancel->board->ended)
         return err.code ? cli_fail (cancel->cli, &err) : status;
     return cancel_say_end (cancel, "has ended: ", true);
@@ -224,6 +228,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *run = arguments->operands[0];
     struct cancel cancel = { .cli = cli,
+                             .arguments = arguments,
                              .pidfd = -1,
                              .level = arguments->values[CANCEL_NOW] ? AT_ONCE : POLITELY,
                              .no_wait = arguments->values[CANCEL_NO_WAIT] };
@@ -242,6 +247,7 @@ static int cancel_run (struct cli *cli, const struct cli_arguments *arguments)
 static const struct cli_option options[] = {
     { CANCEL_NOW, "--now", .help = "kill the programs of the running rung, as a second Ctrl-C does" },
     { CANCEL_NO_WAIT, "--no-wait", .help = "do not wait for the end of the run, unless it was interrupted" },
+    { OPTION_ASK_PASS },
     { 0 },
 };
 
@@ -257,7 +263,8 @@ const struct cli_command cancel_command = {
         "\n"
         "Of a run that was interrupted, because its coordinator was killed, it ends the workers: it takes the run over "
         "as sliceup resume does, tells each worker that comes back to end, and records the end. A worker that does not "
-        "come back is named, and ends by itself within the limit exit of the slice file.\n"
+        "come back is named, and ends by itself within the limit exit of the slice file. Links that ssh carried are "
+        "carried again for that: where hosts ask for a password, give --ask-pass.\n"
         "\n"
         "RUN is an id, the beginning of one, or 'last'. Default: the only run that is running.",
     .examples = "sliceup cancel\n"

@@ -62,32 +62,38 @@ uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth)
 
 enum { COMMAND_BYTES = 1024 };
 #define OPTION "--min-hosts"
+#define ASK "--ask-pass"
 
-/* How many words to drop here: an earlier --min-hosts, or output options, since a person copies the command. */
-static uint32_t option_words (struct text word)
+/* How many words to drop here: an earlier --min-hosts, or what is added or of output, since a person copies the command. */
+static uint32_t option_words (struct text word, const char *added)
 {
-    bool one = text_starts (word, OPTION "=") || text_is (word, "--json");
+    bool one = text_starts (word, OPTION "=") || text_is (word, "--json") || text_is (word, added);
     return text_is (word, OPTION) ? 2 : one;
 }
 
-struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena)
+static struct text command_again (const struct plan *plan, const char *added, struct arena *arena)
 {
     const text_list *words = &plan->origin.command;
     struct buf line;
     buf_init (&line, COMMAND_BYTES);
     for (uint32_t i = 0; i < words->n; i++) {
-        uint32_t skip = option_words (words->items[i]);
+        uint32_t skip = option_words (words->items[i], added);
         if (skip)
             i += skip - 1;
         else
             shell_word_add (&line, secret_redact_word (arena, words->items[i]));
     }
-    buf_printf (&line, " " OPTION " %u", up);
+    buf_printf (&line, " %s", added);
     bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
     struct text command = whole ? text_copy (arena, buf_as_text (&line))
-                                : text_format (arena, "the same command with " OPTION " %u", up);
+                                : text_format (arena, "the same command with %s", added);
     buf_release (&line);
     return command;
+}
+
+struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena)
+{
+    return command_again (plan, text_format (arena, OPTION " %u", up).ptr, arena);
 }
 
 /* ---- commands on a host ---- */
@@ -278,6 +284,9 @@ static struct text look_at_start (const struct plan *plan, uint32_t host, struct
                    : TEXT_LIT (OPEN_PORTS);
     if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH)
         return host_key_advice (plan, host, arena);
+    if (text_is (step, "authentication") && /* ssh with a key would show nothing */
+        (plan->start.ssh.sudo || text_is_among (TEXT_LIT (ASK), plan->origin.command.items, plan->origin.command.n)))
+        return command_again (plan, ASK, arena);
     return host_command (plan, host, text_is (step, "upload") ? space : TEXT_LIT ("true"), arena);
 }
 

@@ -441,13 +441,13 @@ class AsRoot(OfSsh):
         path.chmod(0o700)
         self.env = self.lab.env(SSH_ASKPASS=str(path), SSH_ASKPASS_REQUIRE="force")
 
-    def slice(self, user, *rungs):
+    def slice(self, user, *rungs, reach="auto"):
         ssh = {"user": user, "port": self.server.port, "identities": [str(self.server.user_key)], "agent": False, "sudo": True,
                "known_hosts": str(self.server.folder / "known_hosts")}
         ladder = self.lab.ladder("root.yaml", [{"id": f"r{i}", "command": ["sh", "-c", words], "timeout": "60s"} for i, words in enumerate(rungs)])
         return self.lab.write("slice.yaml", json.dumps({
             "slice": "s", "launcher": "ssh", "profile": "plain", "ladder": str(ladder), "hosts": [{"name": "h0", "address": "127.0.0.1"}], "ssh": ssh,
-            "start": {"directory": str(self.directory)}, "coordinator": {"address": "127.0.0.1"}, "cache": {"mode": "off"}}))
+            "start": {"directory": str(self.directory)}, "coordinator": {"address": "127.0.0.1", "reach": reach}, "cache": {"mode": "off"}}))
 
     def test_a_run_its_outputs_and_commands(self):
         path = self.slice("boss", "id -un >$SLICEUP_OUTPUT_DIR/who; pwd")
@@ -472,6 +472,23 @@ class AsRoot(OfSsh):
         self.assertEqual(130, run.end(60).status)
         self.gone(mark)
         lab.wait_for(lambda: not processes_with("sliceup-sudo"), "sudo, and so the worker, to be gone", 30)
+
+    def test_an_interrupted_run_is_cancelled_through_links_that_need_the_password(self):
+        mark = number()
+        run = self.lab.start("--plain", "run", self.slice("clerk", f"sleep {mark}", reach="ssh"), "--ask-pass", env=self.env)
+        lab.wait_for(lambda: "sleep" in processes_with(mark).values(), "the program to run", 60)
+        run.kill()
+        run.end(20)
+        cancelled = self.lab.sliceup("cancel", "--ask-pass", env=self.env)
+        self.assertEqual(0, cancelled.status, cancelled)
+        self.assertNotIn("without an answer", cancelled.out)
+        self.gone(mark)
+        wrong = self.lab.write("wrong", "#!/bin/sh\necho wrong horse\n")
+        wrong.chmod(0o700)
+        ended = self.lab.sliceup("run", self.slice("clerk", "true"), "--plain", "--ask-pass", env={**self.env, "SSH_ASKPASS": str(wrong)})
+        self.assertEqual(3, ended.status, ended)
+        self.assertRegex(ended.out, r"failed in step authentication: Sorry, try again\.; sudo did not accept the password, which was tried once")
+        self.assertRegex(ended.out, rf"next: \S*sliceup run {self.lab.files}/slice.yaml --plain --ask-pass")
 
 
 if __name__ == "__main__":

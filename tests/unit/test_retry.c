@@ -104,6 +104,18 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
     struct fact_host_asked six = { .address = TEXT_LIT ("fe80::1"), .port = 22, .ssh = REACH_REFUSES };
     assert_text (host_asked_text (&six, true, &t->arena), "refuses ssh at [fe80::1]:22");
     assert_text (host_asked_text (&six, false, &t->arena), "refuses ssh");
+    struct text why = TEXT_LIT ("failed in step authentication: the password was not accepted"),
+                words[] = { TEXT_LIT ("sliceup"), TEXT_LIT ("run"), TEXT_LIT ("a b.yaml"), TEXT_LIT ("--ask-pass"),
+                            TEXT_LIT ("--plain") };
+    assert_has (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena), "ssh -i /k/id");
+    plan.origin.command = (text_list){ words, 5 };
+    assert_text (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena),
+                 "sliceup run 'a b.yaml' --plain --ask-pass");
+    plan.origin.command.n = 3;
+    plan.start.ssh.sudo = true; /* whom sudo asks */
+    assert_text (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena),
+                 "sliceup run 'a b.yaml' --ask-pass");
+    plan.origin.command.n = 0;
     plan.launcher = LAUNCHER_JOIN; /* the way there is its worker's */
     six.ssh = REACH_ANSWERS;
     assert_has (going_on_advice (&plan, &six, 0, 0, (struct text){ 0 }, &t->arena), "ssh fe80::1 \"uptime");
