@@ -4,9 +4,13 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +25,28 @@
 #include "coordinator/monitor/follow.h"
 #include "coordinator/story/board.h"
 
+enum { TAR_STANDS_S = 30, TAR_COUNTS_BYTES = 512 };
+
+/* One that neither reads nor writes for so long waits for a mount, which not even SIGKILL ends, or for a pipe. */
+static int tar_wait (pid_t pid, struct err *err)
+{
+    char path[32], counts[TAR_COUNTS_BYTES], before[TAR_COUNTS_BYTES] = "";
+    struct pollfd end = { .fd = pidfd_open (pid, 0), .events = POLLIN };
+    int status = 0, stood_s = 0;
+    snprintf (path, sizeof path, "/proc/%d/io", pid);
+    for (; stood_s < TAR_STANDS_S && poll (&end, 1, 1000) <= 0; stood_s++)
+        if (!file_read_start (path, counts, sizeof counts) || strcmp (counts, before) != 0) {
+            memcpy (before, counts, sizeof before);
+            stood_s = 0;
+        }
+    fd_close (end.fd);
+    if (stood_s == TAR_STANDS_S && kill (pid, SIGKILL) == 0)
+        return err_set (err, ERR_STATE, "tar stood still for %d s: a mount does not answer, or it waits for a pipe",
+                        TAR_STANDS_S);
+    (void) waitpid (pid, &status, 0);
+    return status == 0 ? 0 : err_set (err, ERR_IO, "tar did not succeed; what it said stands before this");
+}
+
 /* The system's tar. -1: it failed, and has said why. */
 static int tar_run (const char *const words[], int in, int out, struct err *err)
 {
@@ -30,13 +56,8 @@ static int tar_run (const char *const words[], int in, int out, struct err *err)
         .argv = words, .envp = (char *const *) (uintptr_t) plain, .in = in, .out = out, .error = STDERR_FILENO
     };
     pid_t pid;
-    int status = 0;
     errno = program_start (&pid, &tar);
-    if (errno != 0)
-        return err_errno (err, ERR_IO, "the program tar cannot be started");
-    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status == 0 ? 0 : err_set (err, ERR_IO, "tar did not succeed; what it said stands before this");
+    return errno == 0 ? tar_wait (pid, err) : err_errno (err, ERR_IO, "the program tar cannot be started");
 }
 
 static int nameless_file (const char *folder, struct err *err)
@@ -169,7 +190,7 @@ struct outputs {
     struct arriving *arriving;
     uint64_t files_n;
     uint32_t hosts_n;
-    bool broken;
+    bool broken, stuck; /* stuck: tar stood still, as it would for the next host */
 };
 
 static struct arriving *outputs_of (struct outputs *outputs, struct text host)
@@ -252,11 +273,13 @@ static void outputs_keep (struct outputs *outputs, struct arriving *at)
     errno = at->error;
     if (at->error)
         err_errno (&err, ERR_IO, "what it sends cannot be kept in %s", outputs->folder);
-    int64_t n = at->good && !at->error && at->bytes ? count_files (at->fd, &err) : 0;
+    int64_t n = at->good && !at->error && at->bytes && !outputs->stuck ? count_files (at->fd, &err) : 0;
     if (n > 0 && unpack (outputs, at, &err) == 0) {
         outputs->files_n += (uint64_t) n;
         outputs->hosts_n++;
     }
+    if (err.code == ERR_STATE && (outputs->stuck = true))
+        (void) err_prefix (&err, "%s, where nothing more is unpacked", outputs->folder);
     if (err.code)
         log_print (&outputs->cli->log, "%.*s: %s", TEXT_ARG (at->host), err.text);
     outputs->broken = outputs->broken || err.code;

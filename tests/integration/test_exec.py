@@ -237,6 +237,19 @@ class Local(ExecTest):
         self.assertEqual(ended.out, "h1:\n1\n\nh3:\n3\n", ended)
         self.assertIn("h9 is no host of", self.lab.sliceup("exec", "--slice", slice_file, "-w", "h9", "--", "true").err)
 
+    def test_a_tar_that_stands_still_is_left_and_named(self):
+        ladder = self.lab.ladder("out.yaml", [{"id": "r", "command": ["sh", "-c", "echo a >$SLICEUP_OUTPUT_DIR/a"]}])
+        self.assertEqual(0, self.lab.sliceup("run", self.lab.slice(hosts=2, ladder=str(ladder)), "--plain").status)
+        tools = self.lab.root / "tools"
+        tools.mkdir()
+        (tools / "tar").write_text(f"#!/bin/sh\ncase \"$*\" in *-C*) echo x >>{tools}/began; exec sleep 600;; esac\nexec /usr/bin/tar \"$@\"\n")
+        (tools / "tar").chmod(0o755)
+        ended = self.lab.sliceup("outputs", "-o", self.lab.root / "out", env=self.lab.env(PATH=f"{tools}:{os.environ['PATH']}"), bound_s=60)
+        self.assertEqual(1, ended.status, ended)
+        self.assertRegex(ended.err, rf"h[01]: {self.lab.root}/out, where nothing more is unpacked: tar stood still for 30 s: a mount does not answer")
+        self.assertEqual("x\n", (tools / "began").read_text())     # not once a host
+        self.assertEqual(0, self.lab.sliceup("outputs", "-o", self.lab.root / "again").status)
+
 
 @unittest.skipIf(sshd.why_not(), sshd.why_not())
 class OfSsh(ExecTest):
