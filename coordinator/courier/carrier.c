@@ -15,6 +15,7 @@
 #include "coordinator/courier/ssh_login.h"
 
 enum { LISTEN_LOOK_MS = 50, WAY_WAIT_MS = 10 * 1000, WAY_ANSWER_BYTES = 4096 };
+enum { GREETING_BYTES = 64 }; /* ZMTP 3.1, all that a stranger gets: its CURVE answers only who has the key */
 
 /* Replaces the file at once, since a worker may read it meanwhile. */
 static const char way_command[] = "exec /bin/sh -c 'read -r dir ports || exit 1; umask 077; cd \"$dir\" && "
@@ -24,7 +25,7 @@ struct carrier {
     ssh_session session;
     const struct carrier_ends *to;
     int host_ports[CARRIER_ENDS];
-    struct pump *pumps[CARRIED_MAX];
+    struct pump *pumps[CARRIED_MAX]; /* the oldest first */
     uint32_t pumps_n;
 };
 
@@ -115,6 +116,20 @@ static void pump_close (struct pump *pump)
     mem_free (pump);
 }
 
+static void carrier_drop (struct carrier *carrier, uint32_t i)
+{
+    pump_close (carrier->pumps[i]);
+    memmove (&carrier->pumps[i], &carrier->pumps[i + 1], (--carrier->pumps_n - i) * sizeof carrier->pumps[0]);
+}
+
+/* Another user of the host may take all places, but keeps none that is wanted. */
+static void carrier_make_room (struct carrier *carrier)
+{
+    for (uint32_t i = 0; i < carrier->pumps_n && carrier->pumps_n == CARRIED_MAX; i++)
+        if (carrier->pumps[i]->given_bytes <= GREETING_BYTES)
+            carrier_drop (carrier, i);
+}
+
 /* True: one came. More than CARRIED_MAX are closed. */
 static bool carrier_accept (struct carrier *carrier)
 {
@@ -124,6 +139,7 @@ static bool carrier_accept (struct carrier *carrier)
         return false;
     struct pump *pump = mem_alloc (sizeof *pump);
     *pump = (struct pump){ .channel = channel, .fd = -1 };
+    carrier_make_room (carrier);
     for (int end = 0; end < CARRIER_ENDS && pump->fd < 0 && carrier->pumps_n < CARRIED_MAX; end++)
         if (port == carrier->host_ports[end])
             pump->fd = carrier_dial (carrier, carrier->to->ports[end]);
@@ -139,12 +155,10 @@ bool carrier_move (struct carrier *carrier)
     bool moved = carrier_accept (carrier);
     for (uint32_t i = 0; i < carrier->pumps_n;) {
         moved |= pump_move (carrier->pumps[i]);
-        if (!pump_is_over (carrier->pumps[i])) {
+        if (pump_is_over (carrier->pumps[i]))
+            carrier_drop (carrier, i);
+        else
             i++;
-            continue;
-        }
-        pump_close (carrier->pumps[i]);
-        carrier->pumps[i] = carrier->pumps[--carrier->pumps_n];
     }
     return moved;
 }

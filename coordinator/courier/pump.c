@@ -28,6 +28,7 @@ static bool give_to_channel (struct pump *pump)
     }
     out->at += (size_t) n;
     out->len -= (size_t) n;
+    pump->given_bytes += (uint64_t) n;
     return n > 0;
 }
 

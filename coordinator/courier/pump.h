@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The largest ssh packet (RFC 4253, 6.1); senders wait while this is full. */
 enum { PUMP_CHUNK_BYTES = 32 * 1024 };
@@ -23,6 +24,7 @@ struct pump {
     int fd;                    /* non-blocking */
     struct pump_chunk out, in; /* to the channel, from the channel */
     bool fd_ended, channel_ended;
+    uint64_t given_bytes; /* to the channel */
 };
 
 /* True: something moved, so more may. */

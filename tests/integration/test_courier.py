@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -575,6 +576,56 @@ class Passwords(Carrying):
             self.assertNotIn(sshd.PASSWORD.encode(), (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes())
             self.assertEqual(0, (proc / "environ").stat().st_uid)
             courier.hang_up()
+
+
+class Strangers(Carrying):
+    """Others on the host who connect to a carried port."""
+    def coordinator(self):
+        """Greets everybody with as much as ZMTP does, and says more to who knows the word. Its port."""
+        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.addCleanup(listener.close)
+
+        def serve(link):
+            with link, contextlib.suppress(OSError):
+                link.sendall(b"." * 64)
+                while piece := link.recv(100):
+                    link.sendall(piece * 10 if piece == b"hello" else b"")
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
+        return listener.getsockname()[1]
+
+    def talks(self, link):
+        link.sendall(b"hello")
+        with link.makefile("rb", buffering=0) as heard:
+            said = b""
+            while len(said) < 50 and (piece := heard.read(50 - len(said))):
+                said += piece
+        return said == b"hello" * 10
+
+    def connect(self, port):
+        link = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.addCleanup(link.close)
+        self.assertEqual(b"." * 64, link.recv(64, socket.MSG_WAITALL))
+        return link
+
+    def test_they_keep_no_place_that_a_worker_needs(self):
+        folder, port = self.root / "run", self.coordinator()
+        folder.mkdir(mode=0o700)
+        order = {**self.order(self.server()), "again": True, "reach": "ssh", "hub": "127.0.0.1"}
+        courier = self.send(order, self.launch(directory=str(folder), control_port=port, bulk_port=port))
+        courier.wait_for("carries")
+        there = int((folder / "way").read_text().split()[0])
+        first = self.connect(there)
+        self.assertTrue(self.talks(first))
+        for _ in range(40):
+            self.connect(there)
+        self.assertTrue(self.talks(self.connect(there)))
+        self.assertTrue(self.talks(first))
+        courier.hang_up()
 
 
 @unittest.skipUnless(IS_ROOT and shutil.which("sudo"), "needs root, to make users, and sudo")
