@@ -137,7 +137,7 @@ static bool chip_bounds_wrong (const struct asked *asked)
 
 struct machine {
     uint32_t rank;
-    struct text boot, name;
+    struct text boot, name; /* boot: and the container on that machine */
 };
 
 static int by_machine (const void *a, const void *b)
@@ -160,9 +160,11 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
     uint32_t n = 0;
     *out = (struct topology_findings){ arena_array (arena, plan->hosts.n, sizeof *out->items), 0 };
     for (uint32_t rank = 0; rank < plan->hosts.n && plan->launcher != LAUNCHER_LOCAL; rank++) {
-        machines[n] = (struct machine){ rank, topology_said (&hosts[rank], TEXT_LIT ("boot_id")),
+        struct text boot = topology_said (&hosts[rank], TEXT_LIT ("boot_id")),
+                    box = topology_said (&hosts[rank], TEXT_LIT ("container.id"));
+        machines[n] = (struct machine){ rank, text_format (arena, "%.*s %.*s", TEXT_ARG (boot), TEXT_ARG (box)),
                                         topology_said (&hosts[rank], TEXT_LIT ("hostname")) };
-        n += machines[n].boot.len && machines[n].name.len;
+        n += boot.len && machines[n].name.len;
     }
     qsort (machines, n, sizeof *machines, by_machine);
     for (uint32_t i = 1, first = 0; i < n; i++) {

@@ -179,6 +179,19 @@ TEST_ON (slice, a_machine_under_two_addresses_is_found)
                  "v6e-0 and v6e-1 are one machine: the same boot and name (node), at 10.0.0.1 and 10.1.0.1");
 }
 
+/* Pods on one node, whose images set one hostname. */
+TEST_ON (slice, two_containers_of_one_machine_are_two_hosts)
+{
+    (void) machines_found (slice, "10.0.0.1", "10.1.0.1");
+    for (uint32_t i = 0; i < HOSTS; i++)
+        slice->facts[i][2] = fact (slice, "container.id", i % 2 ? "aa0000000000" : "bb0000000000");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 0);
+    slice->facts[0][2] = fact (slice, "container.id", "aa0000000000");
+    topology_judge_machines (&slice->plan, slice->hosts, &slice->arena, &slice->found);
+    assert_int_equal (slice->found.n, 1);
+}
+
 TEST_ON (slice, what_the_user_says_is_one_machine_is_not_found)
 {
     assert_int_equal (machines_found (slice, "10.0.0.1", "10.0.0.1"), 0);
