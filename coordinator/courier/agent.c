@@ -20,7 +20,7 @@ static struct {
     bool only_named;
     struct digest named[REQUEST_IDENTITIES_MAX]; /* public keys */
     uint32_t named_n, keys;                      /* keys: that libssh was told of */
-    uint8_t message[HEAD_BYTES + MESSAGE_MAX_BYTES];
+    uint8_t message[HEAD_BYTES + MESSAGE_MAX_BYTES], sorted[MESSAGE_MAX_BYTES];
 } agent;
 
 /* The public half needs no passphrase: it is in the file itself (OpenSSH's format), or in its .pub. */
@@ -38,13 +38,13 @@ static void agent_name_key (const char *path)
     ssh_key_free (key);
 }
 
-static bool agent_may_offer (const uint8_t *key, size_t len)
+static bool agent_key_is_named (const uint8_t *key, size_t len)
 {
     struct digest digest = digest_of (key, len);
     for (uint32_t i = 0; i < agent.named_n; i++)
         if (digest_equal (&digest, &agent.named[i]))
             return true;
-    return !agent.only_named;
+    return false;
 }
 
 /* The bytes of a string with its length before it; more than `room`: it is cut off. */
@@ -56,22 +56,26 @@ static size_t string_bytes (const uint8_t *at, size_t room)
     return HEAD_BYTES + (size_t) ntohl (len);
 }
 
-/* Of a list (number of keys; of each the key and its comment) leaves what may be offered; the bytes of that. */
+/* Of a list (number of keys; of each the key and its comment) leaves what may be offered, the named ones first, as ssh
+ * does: a server takes few. The bytes of that. */
 static size_t agent_filter (uint8_t *list, size_t len)
 {
-    size_t to = FIRST_KEY_AT, key, both;
+    size_t to = 0, key, both;
     agent.keys = 0;
-    for (size_t from = to; (key = string_bytes (list + from, len - from)) <= len - from; from += both) {
-        both = key + string_bytes (list + from + key, len - from - key);
-        if (both > len - from)
-            break;
-        bool may = agent_may_offer (list + from + HEAD_BYTES, key - HEAD_BYTES);
-        memmove (list + to, list + from, both);
-        to += may ? both : 0;
-        agent.keys += may;
-    }
+    for (int others = 0; others <= !agent.only_named; others++)
+        for (size_t from = FIRST_KEY_AT; (key = string_bytes (list + from, len - from)) <= len - from; from += both) {
+            both = key + string_bytes (list + from + key, len - from - key);
+            if (both > len - from)
+                break;
+            if (agent_key_is_named (list + from + HEAD_BYTES, key - HEAD_BYTES) == others)
+                continue;
+            memcpy (agent.sorted + to, list + from, both);
+            to += both;
+            agent.keys++;
+        }
+    memcpy (list + FIRST_KEY_AT, agent.sorted, to);
     memcpy (list + 1, &(uint32_t){ htonl (agent.keys) }, HEAD_BYTES);
-    return to;
+    return FIRST_KEY_AT + to;
 }
 
 static bool agent_pass_on (int from, int to)
@@ -102,7 +106,7 @@ bool agent_open (ssh_session session, const struct request_ssh *ssh)
     snprintf (name.sun_path, sizeof name.sun_path, "%s", getenv ("SSH_AUTH_SOCK"));
     agent.only_named = ssh->identities_only;
     agent.named_n = 0;
-    for (uint32_t i = 0; i < ssh->identities_n && agent.only_named; i++)
+    for (uint32_t i = 0; i < ssh->identities_n; i++)
         agent_name_key (ssh->identities[i]);
     agent.fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool good = agent.fd >= 0 && connect (agent.fd, (struct sockaddr *) &name, sizeof name) == 0 &&

@@ -298,30 +298,22 @@ static int sudo_explain (const struct sudo *sudo, struct err *err)
     return -1;
 }
 
-static int sudo_run (ssh_session session, ssh_channel channel, const char *password, const char *command,
-                     struct err *err)
-{
-    struct sudo sudo = { .channel = channel, .password = password };
-    struct pollfd entry = { .fd = ssh_get_fd (session), .events = POLLIN };
-    buf_init (&sudo.out, SUDO_WORDS_MAX_BYTES);
-    buf_init (&sudo.errors, SUDO_WORDS_MAX_BYTES);
-    int found = ssh_channel_request_exec (channel, password ? SUDO ("-S -p " SUDO_ASKS) : SUDO ("-n")) == SSH_OK ? 0
-                                                                                                                 : -1;
-    while (found == 0 && (found = sudo_look (&sudo)) == 0)
-        (void) poll (&entry, 1, LOOK_MS);
-    int rc = found > 0 && sudo_tell (&sudo, command) ? 0 : sudo_explain (&sudo, err);
-    buf_release (&sudo.out);
-    buf_release (&sudo.errors);
-    return rc;
-}
-
 int ssh_run (ssh_session session, ssh_channel channel, const struct request_ssh *ssh, const char *command,
              struct err *err)
 {
-    if (ssh->sudo)
-        return sudo_run (session, channel, ssh->password, command, err);
-    return ssh_channel_request_exec (channel, command) == SSH_OK
-               ? 0
-               : err_set (err, ERR_REFUSED, "cannot run a command on the host with this user's ssh session: %s",
-                          ssh_get_error (session));
+    struct sudo sudo = { .channel = channel, .password = ssh->password };
+    struct pollfd entry = { .fd = ssh_get_fd (session), .events = POLLIN };
+    const char *as_root = ssh->password ? SUDO ("-S -p " SUDO_ASKS) : SUDO ("-n");
+    int found = 0;
+    if (ssh_channel_request_exec (channel, ssh->sudo ? as_root : command) != SSH_OK)
+        return err_set (err, ERR_REFUSED, "cannot run a command on the host with this user's ssh session: %s",
+                        ssh_get_error (session));
+    buf_init (&sudo.out, SUDO_WORDS_MAX_BYTES);
+    buf_init (&sudo.errors, SUDO_WORDS_MAX_BYTES);
+    while (ssh->sudo && (found = sudo_look (&sudo)) == 0)
+        (void) poll (&entry, 1, LOOK_MS);
+    int rc = !ssh->sudo || (found > 0 && sudo_tell (&sudo, command)) ? 0 : sudo_explain (&sudo, err);
+    buf_release (&sudo.out);
+    buf_release (&sudo.errors);
+    return rc;
 }

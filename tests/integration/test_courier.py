@@ -455,6 +455,15 @@ class Identities(Carrying):
                          "agent without a key", "has a passphrase", SSH_AUTH_SOCK=str(agent.socket))
         self.assertNotIn("Failed publickey", server.said(), "no other key was offered")
 
+    def test_of_an_agent_named_keys_are_offered_before_others(self):
+        junk, held = [sshd.make_key(self.root / f"junk{number}") for number in range(5)], [sshd.make_key(self.root / f"held{n}") for n in range(2)]
+        server = self.server(config=["MaxAuthTries 3"], authorized=[f"{held[1]}.pub"])
+        with sshd.Agent(self.root, *junk, *held) as agent:
+            for key in held:
+                key.unlink()
+            self.carried(self.order(server, agent=True, identities=[str(key) for key in reversed(held)]), SSH_AUTH_SOCK=str(agent.socket))
+            self.refused(self.order(server, agent=True, identities=[]), "authentication", "7 keys of the agent were offered", SSH_AUTH_SOCK=str(agent.socket))
+
     def test_an_agent_that_is_not_there_is_said(self):
         server = self.server()
         self.refused(self.order(server, agent=True, identities=[]), "authentication", "SSH_AUTH_SOCK is not set")
