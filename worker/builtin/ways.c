@@ -107,7 +107,10 @@ static int ways_listen (struct ways *ways, struct err *err)
         bool listens = setsockopt (*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
                        bind (*fd, (struct sockaddr *) &any, sizeof any) == 0 && listen (*fd, BACKLOG) == 0;
         if (!listens && !ways->drawn)
-            return err_errno (err, ERR_IO, "cannot listen at port %u, which the job needs", ways->ports[i]);
+            return err_errno (err, ERR_IO,
+                              "cannot listen at port %u, which the job needs (on this host, ss -ltnp 'sport = :%u' "
+                              "names the process that has it)",
+                              ways->ports[i], ways->ports[i]);
         if (listens && (errno = pthread_create (&thread, NULL, ways_answer, fd)) != 0)
             return err_errno (err, ERR_IO, "cannot start a thread that listens");
     }

@@ -129,7 +129,7 @@ CASES = {
     "peers-open-port": Case(lambda s: rank_0_closed(s, "drop", ports=[8476]), (r"ways: 3 passed", r"ended: passed"), (r"failed",), 3),
     "peers-one-pair": Case(one_pair_closed, (r"h2 failed: does not reach h1 at 10\.77\.0\.11:\d+ \(no answer\)",), (UNKNOWN, r"h0 failed"), 3),
     "peers-all-closed": Case(all_closed, (r"h\[0-2\] failed: hosts do not reach each other", PLATFORM), (UNKNOWN,), 3),
-    "peers-port-taken": Case(port_taken, (r"h1 failed: cannot listen at port 8471.*Address already in use", r"h\[0,2\] cascade"), (UNKNOWN,), 3),
+    "peers-port-taken": Case(port_taken, (r"h1 failed: cannot listen at port 8471.*ss -ltnp 'sport = :8471' names the process.*Address already in use", r"h\[0,2\] cascade"), (UNKNOWN,), 3),
     "peers-wrong-name": Case(name_leads_astray, (r"h2 failed: does not reach h0 at h0:\d+ \(h1 answers there\)", r"whose: how it was launched"), (UNKNOWN,), 3),
     "peers-firewalled-torchrun": Case(port_of_the_profile, (r"h\[1-2\].* h0 .*10\.77\.0\.10:29500", r"ended: passed"), (), 3),
     "peers-firewalled-no-rung": Case(closed_without_the_rung, (r"h\[1-2\] failed: .*does not reach h0 at 10\.77\.0\.10:\d+ \(no answer", PLATFORM), (UNKNOWN,), 3),
