@@ -476,7 +476,7 @@ class AsRoot(OfSsh):
         self.assertEqual(0, (self.lab.root / "there/file").stat().st_uid)
 
     def test_a_run_with_a_password_is_cancelled_and_nothing_is_left(self):
-        mark = number()
+        mark, before = number(), set(processes_with("sliceup-sudo"))
         path = self.slice("clerk", f"sleep {mark}")
         run = self.lab.start("--plain", "run", path, "--ask-pass", env=self.env)
         lab.wait_for(lambda: "sleep" in processes_with(mark).values(), "the program to run", 60)
@@ -484,7 +484,7 @@ class AsRoot(OfSsh):
         self.assertEqual(0, self.lab.sliceup("cancel").status)
         self.assertEqual(130, run.end(60).status)
         self.gone(mark)
-        lab.wait_for(lambda: not processes_with("sliceup-sudo"), "sudo, and so the worker, to be gone", 30)
+        lab.wait_for(lambda: not set(processes_with("sliceup-sudo")) - before, "sudo, and so the worker, to be gone", 30)
 
     def test_an_interrupted_run_is_cancelled_through_links_that_need_the_password(self):
         mark = number()
