@@ -286,8 +286,11 @@ static int sudo_explain (const struct sudo *sudo, struct err *err)
     struct text said = buf_as_text (&sudo->errors);
     struct buf quoted;
     said.len -= sudo->asks ? (uint32_t) strlen (SUDO_ASKS) : 0;
+    said = text_trimmed (said);
+    const char *newline = said.len ? memrchr (said.ptr, '\n', said.len) : NULL; /* its last line */
+    text_skip (&said, newline ? (uint32_t) (newline + 1 - said.ptr) : 0);
     buf_init (&quoted, 8 * SUDO_QUOTED_COLUMNS);
-    buf_escaped (&quoted, text_trimmed (transport_last_line (said)), SUDO_QUOTED_COLUMNS);
+    buf_escaped (&quoted, said, SUDO_QUOTED_COLUMNS);
     err_set (err, ERR_REFUSED, "%s; %s%s", quoted.len ? buf_c (&quoted) : "the connection ended before sudo began",
              sudo->asks ? "sudo did not accept the password, which was tried once, so that no account is locked"
              : text_find (said, TEXT_LIT ("not found"), NULL)
