@@ -292,7 +292,8 @@ static int sudo_explain (const struct sudo *sudo, struct err *err)
     buf_init (&quoted, 8 * SUDO_QUOTED_COLUMNS);
     buf_escaped (&quoted, said, SUDO_QUOTED_COLUMNS);
     err_set (err, ERR_REFUSED, "%s; %s%s", quoted.len ? buf_c (&quoted) : "the connection ended before sudo began",
-             sudo->asks ? "sudo did not accept the password, which was tried once, so that no account is locked"
+             sudo->asks || text_find (said, TEXT_LIT ("incorrect password"), NULL)
+                 ? "sudo did not accept the password, which was tried once, so that no account is locked"
              : text_find (said, TEXT_LIT ("not found"), NULL)
                  ? "the slice file has `ssh: {sudo: true}`: install sudo there, or enter as root"
                  : "the slice file has `ssh: {sudo: true}`: sudo must let this user run /bin/sh, without a terminal",

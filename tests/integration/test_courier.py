@@ -688,6 +688,8 @@ class AsRoot(Carrying):
         courier = self.refused(self.order(self.server(), "clerk"), "authentication", "sudo did not accept the password, which was tried once")
         self.assertTrue(courier.why.startswith("Sorry, try again.; "), courier.why)
         self.assertLess(courier.took_s, 10)
+        courier = self.refused(self.order(self.server(name="once", defaults=", passwd_tries=1"), "clerk"), "authentication", "was tried once")
+        self.assertTrue(courier.why.startswith("sudo: 1 incorrect password attempt; "), courier.why)
 
     def test_who_may_not_is_told_by_sudo(self):
         self.password = sshd.PASSWORD
