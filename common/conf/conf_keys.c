@@ -535,6 +535,9 @@ static const struct conf_key drift_rule_keys[DRIFT_RULE_KEYS] = {
     [DRIFT_RULE_REPEATS] = { "repeats", KEY_NUMBER, 1, 100000,
                              .help = "The rule is for what was measured at least as often on both sides, such as steps "
                                      "of a program. Default: how often does not matter." },
+    [DRIFT_RULE_RATE] = { "rate", KEY_BOOL,
+                          .help = "With `tolerance`: the number is a rate, so only what is below the others is a "
+                                  "finding. Default: false." },
     [DRIFT_RULE_WHY] = { "why", KEY_TEXT, 1, 512, .help = "Why the difference matters, or why it may exist." },
 };
 

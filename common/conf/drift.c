@@ -23,6 +23,7 @@ static int read_rule (struct problem_list *problems, const struct yaml_node *nod
                                  .kind = (enum drift_kind) of[DRIFT_RULE_COMPARE].number,
                                  .why = of[DRIFT_RULE_WHY].text,
                                  .repeats = of[DRIFT_RULE_REPEATS].number,
+                                 .rate = of[DRIFT_RULE_RATE].number,
                                  .tolerance = (double) of[DRIFT_RULE_TOLERANCE].number / 100 };
     bool near = rule->kind == DRIFT_NEAR_ZERO, percent = of[DRIFT_RULE_TOLERANCE].given;
     if ((percent || of[DRIFT_RULE_LEAST].given) != (near || rule->kind == DRIFT_TOLERANCE) || (near && percent))

@@ -197,7 +197,8 @@ static const struct field drift_rule_fields[] = { F_TEXT (1, struct drift_rule, 
                                                   F_F64 (3, struct drift_rule, tolerance),
                                                   F_F64 (4, struct drift_rule, least),
                                                   F_TEXT (5, struct drift_rule, why, SENTENCE_MAX_BYTES),
-                                                  F_U64 (6, struct drift_rule, repeats, UINT32_MAX) };
+                                                  F_U64 (6, struct drift_rule, repeats, UINT32_MAX),
+                                                  F_BOOL (7, struct drift_rule, rate) };
 static const struct record drift_rule_record = RECORD ("drift rule", struct drift_rule, drift_rule_fields);
 
 static const struct field ssh_plan_fields[] = {

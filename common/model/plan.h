@@ -396,6 +396,7 @@ struct drift_rule {
     double least;     /* TOLERANCE, NEAR_ZERO: and minimum absolute difference, in the fact's unit */
     struct text why;
     uint64_t repeats; /* what was measured less often is under a later rule; 0: it does not matter */
+    bool rate;        /* TOLERANCE: more is better, so only what is below the others counts */
 };
 
 /* A rehearsal on this machine with a stand-in for libtpu; empty: a real run. docs/spec/rehearsal.md. */

@@ -32,7 +32,7 @@ double drift_median (double *numbers, uint32_t n)
 bool drift_number_matters (double number, double from, const struct drift_rule *rule, bool above_only)
 {
     double distance = number - from, smaller = fmin (fabs (number), fabs (from));
-    return (distance > 0 || !above_only) && fabs (distance) >= rule->tolerance * smaller &&
+    return (distance > 0 ? !rule->rate : !above_only) && fabs (distance) >= rule->tolerance * smaller &&
            fabs (distance) >= rule->least && distance != 0;
 }
 

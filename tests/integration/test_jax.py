@@ -304,6 +304,28 @@ class Shapes(Jax):
         self.assertEqual("passed", self.outcome("scan", "shapes: {batch: [8, 64], padding: true}\n", batch=6)[0])
 
 
+class Speed(Jax):
+    QUICK = {"rounds": 3, "window_ms": 5, "size": 64, "mib": 1}
+
+    def test_each_host_tells_its_rates_and_one_below_a_floor_is_named(self):
+        rung = {"id": "speed", "canary": "jax/speed.py", "scope": "slice", "timeout": "2m"}
+        floor = {"floor": ["matmul_f32_gflops 1e9", "matmul_bf16_gflops 1e-9"]}
+        for args in (self.QUICK, {**self.QUICK, **floor}):
+            ended = self.climb([{**rung, "args": args}], hosts=2, mesh={"data": 2, "model": 2})
+            told = self.attempt(self.lab.receipt(), "h1", "speed")
+            if "floor" not in args:
+                self.passes(ended)
+                facts = self.lab.receipt()["hosts"][1]["facts"]
+                rates = [name for name in facts if name.startswith("number.speed.")]
+                self.assertEqual(7, len(rates), facts)
+                self.assertEqual(7, sum(name.startswith("spread.speed.") for name in facts))
+                self.assertEqual(10, sum(name.startswith("collective.") for name in facts), "five kinds over two axes")
+                self.assertTrue(all(float(facts[name]) > 0 for name in rates), facts)
+            else:
+                self.assertEqual(("failed", "device"), (told["outcome"], told["cause"]["owner"]))
+                self.assertRegex(told["cause"]["text"], r"matmul_f32_gflops is [\d.]+, below the floor of 1e\+09")
+
+
 class Liars(Jax):
     """Both axes of the mesh lie across hosts, so that a wrong axis is another thing than a local value."""
 

@@ -121,7 +121,7 @@ static void set_line (struct slice *slice, struct text line)
         set_host (slice, i, read.path, receipt_change_value (&read, i, &slice->arena));
 }
 
-/* "FACT: KIND [TOLERANCE LEAST [REPEATS]]" */
+/* "FACT: KIND [TOLERANCE LEAST [REPEATS]]"; the kind "rate" is a tolerance of rates. */
 static void add_rule (struct slice *slice, struct text line, struct drift_rule *rule)
 {
     uint32_t at, kind;
@@ -129,7 +129,8 @@ static void add_rule (struct slice *slice, struct text line, struct drift_rule *
     assert_true (text_find (line, TEXT_LIT (": "), &at));
     *rule = (struct drift_rule){ .fact = { text, at } };
     (void) sscanf (text + at + 2, "%15s %lf %lf %" SCNu64, word, &rule->tolerance, &rule->least, &rule->repeats);
-    assert_true (enum_value_of (&drift_kind_names, text_of (word), &kind));
+    rule->rate = strcmp (word, "rate") == 0;
+    assert_true (enum_value_of (&drift_kind_names, text_of (rule->rate ? "tolerance" : word), &kind));
     rule->kind = (enum drift_kind) kind;
 }
 

@@ -1,0 +1,166 @@
+"""How fast this host is: its matrix units, memory, transfers and compiler, and the collectives of the mesh.
+
+Adds: numbers that drift compares between hosts, so that one at 0.8 of the others' speed is named. Scope: slice, because the
+hosts have to measure at the same time. Every measure is a rate, larger is faster, of work that waits for no other host (but the
+collectives, which say nothing of one host); it is taken in turns with the others in short windows, so that a passing
+disturbance meets a few samples of each, and the median of the samples is told, with their spread.
+args: size (512: of the matrices), mib (16: of arrays that are copied), rounds (40), window_ms (60: of one sample),
+floor ([]: "NAME NUMBER", the least rate that passes, in the unit of its name).
+"""
+
+import statistics
+import time
+
+import sliceup_jax
+from sliceup_canary import Failure
+
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
+
+
+class Measure:
+    """work(): does it once and waits for its end; amount: of the unit, each time."""
+
+    def __init__(self, name, amount, work):
+        self.name, self.amount, self.work, self.rates = name, amount, work, []
+
+    def sample(self, window_s):
+        began, times = time.perf_counter(), 0
+        while True:
+            self.work()
+            times += 1
+            took = time.perf_counter() - began
+            if took >= window_s:
+                break
+        self.rates.append(times * self.amount / took)
+
+    def tell(self, canary, floor):
+        rate = statistics.median(self.rates)
+        spread = statistics.median(abs(one - rate) for one in self.rates) / rate
+        canary.fact(f"number.speed.{self.name}", f"{rate:.4g}")
+        canary.fact(f"spread.speed.{self.name}", f"{100 * spread:.1f} %")
+        if rate < floor:
+            raise Failure("device", f"{self.name} is {rate:.4g}, below the floor of {floor:.4g} that the rung asks for")
+
+
+def chained(jax, dtype):
+    """A program (size, size), (size, size) -> (size, size) of four products, each of the one before, in `dtype`."""
+
+    def multiply(x, y):
+        for _ in range(4):
+            x = jax.numpy.matmul(x, y, preferred_element_type=dtype) * 0.01
+        return x
+
+    return jax.jit(multiply)
+
+
+def on_each(session, program, *values):
+    """work() of a program on all devices of this host at once: arrays of these values on each of them."""
+    jax = session.jax
+    inputs = [[jax.device_put(value, device) for value in values] for device in jax.local_devices()]
+    return lambda: jax.block_until_ready([program(*arrays) for arrays in inputs])
+
+
+def local_measures(session):
+    jax, numpy, args = session.jax, session.numpy, session.canary.args
+    size, devices = args.get("size", 512), len(jax.local_devices())
+    large = numpy.ones(args.get("mib", 16) << 18, numpy.float32)
+    square = numpy.full((size, size), 0.01, numpy.float32)
+    for name, dtype in (("matmul_f32", jax.numpy.float32), ("matmul_bf16", jax.numpy.bfloat16)):
+        work = on_each(session, chained(jax, dtype), square.astype(dtype), square.astype(dtype))
+        yield Measure(f"{name}_gflops", devices * 4 * 2e-9 * size ** 3, work)
+    # Reads and writes each element once.
+    yield Measure("memory_gbs", devices * 2e-9 * large.nbytes, on_each(session, jax.jit(lambda x: x + 1), large))
+    yield Measure("to_device_gbs", devices * 1e-9 * large.nbytes, lambda: jax.block_until_ready(
+        [jax.device_put(large, device) for device in jax.local_devices()]))
+    held = [jax.device_put(large, device) for device in jax.local_devices()]
+    # A copy: on CPU the array itself is only a view of the device's memory, and later reads are kept.
+    yield Measure("from_device_gbs", devices * 1e-9 * large.nbytes, lambda: [
+        numpy.array(jax.numpy.copy(array), copy=True) for array in held])
+    spare = numpy.empty_like(large)
+    yield Measure("host_copy_gbs", 2e-9 * large.nbytes, lambda: numpy.copyto(spare, large))
+    yield Measure("compile_per_s", 1, compiler(jax))
+
+
+def compiler(jax):
+    """work() that compiles a program that was not compiled before."""
+    number = iter(range(1 << 30))
+
+    def work():
+        constant = float(next(number))
+        jax.jit(lambda x: jax.numpy.tanh(x @ x + constant).sum()).lower(jax.ShapeDtypeStruct((64, 64), "float32")).compile()
+
+    return work
+
+
+def collective(jax, kind, axis, size):
+    """A program of one device, (rest,) float32 -> (rest,): the collective over an axis of that size."""
+    lax = jax.lax
+    return {
+        "all_reduce": lambda x: lax.psum(x, axis),
+        "all_gather": lambda x: lax.all_gather(x, axis, tiled=True)[:x.shape[0]],
+        "reduce_scatter": lambda x: jax.numpy.tile(lax.psum_scatter(x, axis, tiled=True), size),
+        "all_to_all": lambda x: lax.all_to_all(x, axis, 0, 0, tiled=True),
+        "permute": lambda x: lax.ppermute(x, axis, [(i, (i + 1) % size) for i in range(size)]),
+    }[kind]
+
+
+def collective_programs(session, rest):
+    """(name, compiled, array) of every kind over every axis of more than one device, on arrays of (devices * rest,)."""
+    jax, canary = session.jax, session.canary
+    spec = jax.sharding.PartitionSpec(canary.axes)
+    array = session.place(session.numpy.ones(session.mesh.size * rest, session.numpy.float32), canary.axes)
+    for axis, size in zip(canary.axes, canary.sizes):
+        for kind in KINDS if size > 1 else ():
+            mapped = jax.shard_map(collective(jax, kind, axis, size), mesh=session.mesh, in_specs=spec, out_specs=spec, check_vma=False)
+            yield f"{kind}.{axis}", jax.jit(mapped).lower(array).compile(), array
+
+
+def measure_collectives(session):
+    """Alike on all hosts, in the same order and as often, since each waits for all."""
+    canary, rest = session.canary, session.canary.args.get("mib", 16) << 14
+    programs = list(collective_programs(session, rest))
+    if canary.world > 1:
+        canary.gate("collectives", "agree", ",".join(name for name, _, _ in programs))
+    for name, program, array in programs:
+        times = []
+        for _ in range(8):
+            began = time.perf_counter()
+            session.jax.block_until_ready(program(array))
+            times.append(time.perf_counter() - began)
+        canary.fact(f"collective.{name}_gbs", f"{4e-9 * rest / statistics.median(times[1:]):.3g}")
+
+
+def floors_of(words, names):
+    """["matmul_f32_gflops 100"] to {"matmul_f32_gflops": 100.0}."""
+    floors = {}
+    for word in words:
+        name, _, number = word.partition(" ")
+        try:
+            floors[name] = float(number)
+        except ValueError:
+            raise Failure("launch", f"args.floor has {word!r}, expected \"NAME NUMBER\"") from None
+        if name not in names:
+            raise Failure("launch", f"args.floor names {name}, expected one of {', '.join(names)}")
+    return floors
+
+
+def body(session):
+    canary, args = session.canary, session.canary.args
+    measures = list(local_measures(session))
+    floors = floors_of(args.get("floor", []), [measure.name for measure in measures])
+    for measure in measures:
+        measure.work()  # compiles
+    if canary.world > 1:
+        canary.gate("measure", "agree", "")
+    canary.phase("measure")
+    for _ in range(args.get("rounds", 40)):
+        for measure in measures:
+            measure.sample(args.get("window_ms", 60) / 1000)
+    canary.phase("collectives")
+    measure_collectives(session)
+    canary.check("devices measured", canary.devices_per_host, len(session.jax.local_devices()))
+    for measure in measures:
+        measure.tell(canary, floors.get(measure.name, 0))
+
+
+sliceup_jax.run(body)
