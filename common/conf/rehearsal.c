@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As many processes as the stand-in meets (worker/standin/place.h). */
+/* As many processes as the stand-in meets (worker/standin/place.c). */
 enum { HOSTS_OF_REHEARSAL_MAX = 64 };
 
 void draft_rehearse_slice (struct draft *draft)

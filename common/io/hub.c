@@ -7,7 +7,6 @@
 #include "common/io/clock.h"
 #include "common/io/link.h"
 #include "common/io/socket.h"
-#include "common/io/zap.h"
 
 enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
 /* Two connections a host, and two dead ones not noticed yet. */

@@ -1,4 +1,4 @@
-#include "common/io/zap.h"
+#include "common/io/socket.h"
 
 #include <assert.h>
 #include <errno.h>

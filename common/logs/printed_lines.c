@@ -1,4 +1,4 @@
-#include "common/logs/printed_lines.h"
+#include "common/logs/traceback.h"
 
 #include <stdio.h>
 #include <string.h>

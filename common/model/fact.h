@@ -221,7 +221,7 @@ struct fact_suspects_named {
     bool alone;
 };
 /* `epoch`, `index`: the newest fact that the worker says it knows; index 0: it holds or obeys something unknown here.
- * `believed`: others confirm it, and this is the last fact (coordinator/core/loss.h). */
+ * `believed`: others confirm it, and this is the last fact (coordinator/core/loss.c). */
 struct fact_loss_told {
     uint32_t host;
     uint64_t epoch, index;

@@ -1,7 +1,7 @@
 #include "coordinator/cli/cache.h"
 
 #include "coordinator/journal/run_facts.h"
-#include "coordinator/story/cache_key_causes.h"
+#include "coordinator/story/drift.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include <string.h>
 

@@ -8,9 +8,7 @@
 
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/run_receipt.h"
-#include "coordinator/cli/watch_view.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/run/driver.h"
 #include "coordinator/view/plain.h"

@@ -2,10 +2,18 @@
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 
+#include "common/base/err.h"
+#include "common/io/log.h"
 #include "common/io/process_capacity.h"
+#include "common/model/fact.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/picture/metrics.h"
+#include "coordinator/picture/scene.h"
+#include "coordinator/run/driver.h"
+#include "coordinator/story/board.h"
+#include <stdio.h>
 
 struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the process has before it drives a run */
 /* May this process have what driving a run of so many hosts takes? Asked before a run is begun that could not go on. */
@@ -37,5 +45,111 @@ struct run_end {
 /* Once a run: nothing when the plan names no command, or when it was run before. It is killed with its process group after
  * its time, or at SIGINT or SIGTERM, which are blocked here. What goes wrong is told, and changes nothing. */
 void on_end_run (const struct cli *cli, const struct run_dir *dir, const struct run_end *end);
+
+/* ---- live_thread.c ----
+ *
+ * A view of a run on its own thread: a stopped terminal (Ctrl-S, a pager) or a disk that does not answer
+ * must not stop the run.
+ *
+ * Facts are handed over as bytes through a bounded queue. When the view does not take them, soft facts are left out
+ * first; durable ones only past 64 MiB. */
+
+/* All of it is called on the view's thread. */
+struct live_viewer {
+    void *(*open) (void *owner); /* returns the view */
+    void (*fact) (void *view, const struct fact *fact);
+    uint32_t (*tick) (void *view); /* after facts, and when as many ms as it returned are over */
+    void (*close) (void *view);
+    void (*log) (void *view, struct text line); /* NULL: nobody adds any */
+};
+
+struct live_thread;
+struct live_thread *live_thread_open (const struct live_viewer *viewer, void *owner, struct err *err);
+/* `bytes`: the fact's wire encoding; copied. Never blocks. */
+void live_thread_add_fact (struct live_thread *viewer, enum fact_kind kind, struct text bytes);
+void live_thread_add_log (struct live_thread *thread,
+                          struct text line);         /* on any thread; as bounded as durable facts */
+void live_thread_close (struct live_thread *viewer); /* shows what was handed over, then ends */
+/* The same within so long, in whole seconds. False: something holds up the view; it is left as it is, and may go on until the process ends. */
+bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms);
+
+/* ---- metrics_file.c ---- */
+
+/* Keeps a run's metrics file up to date while it runs, on a thread of its own: a disk that is full or does not answer
+ * costs the file, never the run. That it cannot be written is told once, and once that it can again. */
+
+struct metrics_writer;
+/* `path`, checked by metrics_file_check, and `log` outlive it. */
+struct metrics_writer *metrics_writer_open (const char *path, const struct log *log, struct err *err);
+/* As live_thread_add_fact. NULL is fine. */
+void metrics_writer_add_fact (struct metrics_writer *writer, enum fact_kind kind, struct text bytes);
+/* On the loop's thread, for each fact: reads the driver's queues about once a second. NULL is fine. */
+void metrics_writer_read_queues (struct metrics_writer *writer, const struct driver *driver);
+/* Writes the last state, waiting at most some seconds. `drift`: findings, NULL: not known. NULL is fine. */
+void metrics_writer_close (struct metrics_writer *writer, const uint32_t *drift);
+
+/* ---- metrics file ---- */
+
+/* The series of a run as a file for the textfile collector of node_exporter. Replaced by rename, so that
+ * nobody reads a part of it; readable by everybody, since the collector is another user. */
+
+/* Would it be read where it is, and can it be written? ERR_USAGE says what to do. */
+int metrics_file_check (const char *path, struct err *err);
+int metrics_file_write (const char *path, const struct buf *text, struct err *err);
+
+/* ---- watch_view.c ----
+ *
+ * What `sliceup watch`, and `sliceup run` in its own terminal, show: a terminal that is worked with where
+ * there is one, and else lines.
+ *
+ * A session leaves the last grid in the scrollback. In its own terminal a run has a session from its first fact to its
+ * end; whoever leaves it before sees lines from there on. One thread. */
+
+struct watch_view_options {
+    struct cli *cli;
+    const struct run_dir *dir; /* NULL: the run is elsewhere, and `key` is the file of its monitor key */
+    const char *run, *key;
+    const char *heading; /* lines above everything else; NULL: none */
+    bool json;
+    bool own;                                                                    /* this process is the coordinator */
+    int (*cancel) (struct cli *cli, const struct run_dir *dir, struct err *err); /* what the key c does */
+};
+struct watch_view;
+struct watch_view *watch_view_open (const struct watch_view_options *options);
+void watch_view_close (struct watch_view *view);
+void watch_view_fact (struct watch_view *view, const struct fact *fact);
+void watch_view_print_remark (struct watch_view *view, const char *remark);
+/* A whole line of the log: beside a session it is a note, and printed on standard error once the session is over, up to
+ * 1 MiB of them; how many more there were is said. */
+void watch_view_log (struct watch_view *view, struct text line);
+void watch_view_freeze_clock (struct watch_view *view, bool frozen);
+bool watch_view_tick (struct watch_view *view);              /* false: a person has left */
+uint32_t watch_view_tick_ms (const struct watch_view *view); /* how soon it wants the next one */
+/* Does it stay, when the run has ended, until somebody leaves? */
+bool watch_view_stays (const struct watch_view *view);
+const struct board *watch_view_board (const struct watch_view *view);
+
+/* ---- run lines ---- */
+
+/* A run as it happens, as lines on a stream: the notes of a feed with the run's clock in front, and now and
+ * then what is waited for; or one JSON object a fact (docs/spec/event.schema.json).
+ *
+ * It listens to the feed. The owner puts a fact into the feed, then calls run_lines_fact. Quiet time goes by the boot clock, which never jumps.
+ * Does not own feed and stream. One thread. A stream that can no longer be written is noticed by its owner. */
+
+struct run_lines_options {
+    struct feed *feed;
+    FILE *out;
+    bool json, unicode;
+};
+struct run_lines;
+/* What the feed has noted by now is not printed. */
+struct run_lines *run_lines_open (const struct run_lines_options *options);
+void run_lines_fact (struct run_lines *lines, const struct fact *fact, uint64_t boot_ms);
+/* A remark that is no fact, e.g. "the coordinator is gone": without the run's clock, which facts alone have. */
+void run_lines_remark (struct run_lines *lines, const char *remark, uint64_t boot_ms);
+/* Some times a second. `frozen`: nothing can be heard of the run, so nothing is waited for. */
+void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen);
+void run_lines_close (struct run_lines *lines); /* prints what waited to be shared; NULL is fine */
 
 #endif

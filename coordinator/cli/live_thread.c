@@ -1,4 +1,4 @@
-#include "coordinator/cli/live_thread.h"
+#include "coordinator/cli/climb.h"
 
 #include <errno.h>
 #include <pthread.h>

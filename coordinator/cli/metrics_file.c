@@ -7,7 +7,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/cli/live_thread.h"
+#include "coordinator/cli/climb.h"
 
 enum { LOOK_MS = 200, WRITE_EVERY_MS = 5000, READ_EVERY_MS = 1000, CLOSE_MS = 5000 };
 

@@ -5,7 +5,7 @@
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/view/receipt_text.h"
 
 enum { RECEIPT_MAX_BYTES = 512 << 20 };

@@ -9,7 +9,6 @@
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
-#include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
 

@@ -2,9 +2,9 @@
  * one where its hosts stand now, for which they listen for a second. */
 #include "coordinator/view/status.h"
 #include "common/io/clock.h"
+#include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
-#include "coordinator/cli/live_thread.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_facts.h"

@@ -1,4 +1,4 @@
-#include "coordinator/cli/watch_view.h"
+#include "coordinator/cli/climb.h"
 
 #include <inttypes.h>
 #include <unistd.h>

@@ -1,10 +1,8 @@
-#include "coordinator/core/acquire.h"
+#include "coordinator/core/steps.h"
 
 #include <assert.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/violation.h"
-#include "coordinator/core/write_lease.h"
 
 enum {
     ANSWER_MS = 10 * 60 * 1000, /* a catalogue that answers no sooner hangs with its storage; looking over a large root

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 
 enum { LEASES_LOST_MAX = 3 }; /* of one rung: more are no accident */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coordinator/core/apply.h"
-#include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 #include "coordinator/verdict/going_on.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)

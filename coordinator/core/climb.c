@@ -2,12 +2,7 @@
 
 #include <assert.h>
 
-#include "coordinator/core/acquire.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/run_message.h"
-#include "coordinator/core/status_sentence.h"
 #include "coordinator/core/steps.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/majority.h"
 

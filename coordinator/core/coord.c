@@ -4,14 +4,8 @@
 
 #include "common/base/duration.h"
 #include "common/base/utf8.h"
-#include "coordinator/core/acquire.h"
 #include "coordinator/core/apply.h"
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/run_message.h"
 #include "coordinator/core/steps.h"
-#include "coordinator/core/violation.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/going_on.h"
 
 /* ---- deadlines: every wait has a bound: silence, joining, gates, questions, attempts and peers that do not end ---- */

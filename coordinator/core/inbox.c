@@ -3,10 +3,6 @@
  * what the coordinator wants. Lost messages are then sent again. */
 #include "coordinator/core/steps.h"
 
-#include "coordinator/core/loss.h"
-#include "coordinator/core/outbox.h"
-#include "coordinator/core/run_message.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/majority.h"
 
 /* ---- gate ---- */

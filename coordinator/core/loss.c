@@ -1,5 +1,5 @@
 /* loss.c - handles lost hosts, attempts that nobody will report, and peers of failed ones. */
-#include "coordinator/core/loss.h"
+#include "coordinator/core/steps.h"
 
 /* A lost host is no failure if the climb may go on without it. */
 static bool fails_fast (const struct coord *coord)

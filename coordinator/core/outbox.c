@@ -1,4 +1,4 @@
-#include "coordinator/core/outbox.h"
+#include "coordinator/core/steps.h"
 
 void outbox_init (struct outbox *out)
 {

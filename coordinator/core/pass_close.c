@@ -4,12 +4,9 @@
 #include "common/base/duration.h"
 #include "common/model/hostset.h"
 #include "common/model/secret.h"
-#include "coordinator/core/violation.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/majority.h"
 

@@ -1,8 +1,7 @@
 /* run_message.c - the RUN message: everything one host needs to know about its part. */
-#include "coordinator/core/run_message.h"
+#include "coordinator/core/steps.h"
 
 #include "common/model/launch_variables.h"
-#include "coordinator/core/write_lease.h"
 #include "coordinator/verdict/reduce.h"
 
 /* The role in a survey: READER only for a host that never writes. */

@@ -228,7 +228,7 @@ struct host_soft_state {
     bool asked;        /* in this silence, whether its machine answers */
     uint32_t asked_n;  /* by this process */
     bool at_gate;      /* last report: its attempt waits, or is being stopped, at a gate */
-    struct text claim; /* what it claims that the journal lacks (loss.h); empty: nothing */
+    struct text claim; /* what it claims that the journal lacks (loss.c); empty: nothing */
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
 };
 struct part_soft_state {

@@ -1,9 +1,8 @@
 /* status_sentence.c - the one line that says where the slice stands. */
-#include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 
 #include "common/base/duration.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
 
 /* Limits for host names that do not fold, so that the causes have room. */

@@ -1,6 +1,6 @@
 /* violation.c - records violations of the single writer's rules once, with the facts between which they happened, and
  * drops their generation. docs/spec/cache.md. */
-#include "coordinator/core/violation.h"
+#include "coordinator/core/steps.h"
 
 static bool violation_is_dropped (const struct coord *coord, uint64_t token)
 {

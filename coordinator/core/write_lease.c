@@ -2,12 +2,11 @@
  * candidates.
  *
  * Times are the caller's `now_ms`, on a clock that counts suspend. The next process begins anew with lease_restart. */
-#include "coordinator/core/write_lease.h"
+#include "coordinator/core/steps.h"
 
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "coordinator/core/loss.h"
 #include "coordinator/verdict/flag_set.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */

@@ -2,7 +2,7 @@
 
 #include "coordinator/story/board_private.h"
 #include "coordinator/story/receipt_fold_state.h"
-#include "coordinator/verdict/preliminary_verdict.h"
+#include "coordinator/verdict/judge.h"
 
 static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
 const struct enum_names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };

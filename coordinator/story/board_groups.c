@@ -1,6 +1,6 @@
 /* board_groups.c - the part of a board that folds hosts whose verdicts say the same, and what the verdicts corrected. */
 #include "coordinator/story/board_private.h"
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 
 static struct text kept_part (struct text from)
 {

@@ -4,7 +4,7 @@
 #include "coordinator/story/board_private.h"
 #include "coordinator/story/receipt_fold_state.h"
 #include "coordinator/verdict/isolate.h"
-#include "coordinator/verdict/preliminary_verdict.h"
+#include "coordinator/verdict/judge.h"
 #include "coordinator/verdict/recompile_reason.h"
 
 static struct board_pass *pass_of (struct board *board, const struct attempt_key *key)

@@ -1,4 +1,4 @@
-#include "coordinator/story/cache_key_causes.h"
+#include "coordinator/story/drift.h"
 
 #include <assert.h>
 

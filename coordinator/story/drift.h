@@ -15,6 +15,7 @@
 #include "common/model/plan.h"
 #include "common/model/receipt.h"
 #include "common/model/requirements.h"
+#include "common/model/result.h"
 #include "coordinator/verdict/topology.h"
 
 /* Findings past the first are counted and left out. FEW: fewer numbers than this have no robust statistics. */
@@ -121,5 +122,47 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
 const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
+
+/* ---- policy_changes.c ----
+ *
+ * The launch policy of a host, whole: what was set for its programs, held against what they saw after
+ * their imports. Pure; results live in the arena or in the receipt. */
+
+struct policy_edit {
+    struct text name, was, is;
+};
+struct policy_changes {
+    uint32_t set_n, told_n; /* variables that were set for any scope, and those of them that programs reported */
+    struct policy_edit *edited;
+    uint32_t edited_n; /* seen with other words than were set for any scope */
+    struct var *added;
+    uint32_t added_n; /* seen, and neither set, nor inherited by the profile's will, nor of the frontend's own needs */
+};
+void policy_changes_find (const struct policy_receipt *policy, struct arena *arena, struct policy_changes *out);
+/* Did a program see the variable with the words that were set for it, in any order? */
+bool policy_is_as_launched (const struct policy_receipt *policy, const struct var *seen, struct arena *arena);
+
+/* ---- cache_key_causes.c ----
+ *
+ * What two hosts, or two runs, have different that can make their cache keys differ: versions,
+ * flags, settings, devices, programs. Knows nothing of the keys themselves: see recompile_reason.h,
+ * recompiled_compare_keys.
+ *
+ * Settings that differ on purpose between who writes a cache and who reads it are no cause and are left out. Of a
+ * result only bundle, policy, facts, backend and programs are read, so that a caller may fill one from a receipt.
+ * Pure; any thread. Texts live in the arena given, or in the results. */
+
+struct cache_key_cause {
+    struct text what;        /* "jaxlib", "XLA_FLAGS", "device kind", ... */
+    struct text here, there; /* the values; of flags and arguments only the tokens that the other side has not */
+    struct text text;        /* for people: "XLA_FLAGS has --xla_x=1 here only" */
+};
+struct cache_key_cause_list {
+    struct cache_key_cause *items;
+    uint32_t n;
+};
+
+void cache_key_causes_find (const struct result *here, const struct result *there, struct arena *arena,
+                            struct cache_key_cause_list *out);
 
 #endif

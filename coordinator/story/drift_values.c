@@ -1,7 +1,7 @@
 /* drift_values.c - what a host's receipt says, as named values. */
 #include "common/model/record.h"
+#include "coordinator/story/drift.h"
 #include "coordinator/story/drift_private.h"
-#include "coordinator/story/policy_changes.h"
 #include "coordinator/verdict/flag_set.h"
 
 #include <ctype.h>

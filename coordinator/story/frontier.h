@@ -24,4 +24,16 @@ enum outcome frontier_slice_outcome (const struct run_header *header, const stru
 /* What is told of it: nothing has passed, or was not reached, before the run has ended: NONE. */
 enum outcome frontier_told_outcome (const struct run_header *header, enum outcome outcome);
 
+/* ---- merge.c: receipts of the same or of different runs into one: the union of their sets ----
+ *
+ * Commutative, associative, idempotent. Different receipts of one host in a run both stay (merge_host_has_conflict). */
+
+/* Sorts every set and drops repeated items. What the other functions give and take is in this form. */
+void merge_normalise (struct slice_receipt *receipt);
+/* The union, in `arena`; shares what `a` and `b` point at. */
+void merge_receipts (const struct slice_receipt *a, const struct slice_receipt *b, struct arena *arena,
+                     struct slice_receipt *out);
+/* Does host `i` disagree with another receipt of the same run and host in this slice receipt? */
+bool merge_host_has_conflict (const struct slice_receipt *receipt, uint32_t i);
+
 #endif

@@ -1,4 +1,4 @@
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 
 #include <stdlib.h>
 #include <string.h>

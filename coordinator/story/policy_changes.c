@@ -1,4 +1,4 @@
-#include "coordinator/story/policy_changes.h"
+#include "coordinator/story/drift.h"
 
 #include "common/frontend/frontend.h"
 #include "coordinator/verdict/flag_set.h"

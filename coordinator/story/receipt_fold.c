@@ -3,7 +3,7 @@
 #include "common/model/launch_variables.h"
 #include "common/model/plan.h"
 #include "common/model/secret.h"
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/story/receipt_fold_state.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/recompile_reason.h"

@@ -5,8 +5,8 @@
 #include "common/base/duration.h"
 #include "common/model/secret.h"
 #include "coordinator/story/receipt_fold_state.h"
-#include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/isolate.h"
+#include "coordinator/verdict/judge.h"
 
 /* Of the note by which a worker tells that it waited for a device: docs/spec/protocol.md. */
 #define DEVICE_NOTE_SOURCE "device"

@@ -1,8 +1,8 @@
 #include "coordinator/verdict/agree.h"
 
 #include "coordinator/verdict/flag_set.h"
+#include "coordinator/verdict/judge.h"
 #include "coordinator/verdict/majority.h"
-#include "coordinator/verdict/slice_variables.h"
 #include "coordinator/verdict/topology.h"
 
 static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum owner owner,

@@ -19,14 +19,14 @@ struct agree_case {
 void agree_environments (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 /* For the survey of the cache: all hosts must see the same storage. */
 void agree_storage (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
-/* For a failed program of scope slice: checks that hosts saw the slice's variables (slice_variables.h). Sets
+/* For a failed program of scope slice: checks that hosts saw the slice's variables (slice_variables.c). Sets
  * culprits[part] of each host that saw others and was stopped when its peers failed: it is a cause. */
 void agree_variables (const struct agree_case *of, struct verdict *verdicts, bool *culprits, struct arena *arena);
 /* For the facts rung: checks the arithmetic of the slice (topology.h), variables that programs of scope slice will
  * inherit, and memory for the premapped buffer. */
 void agree_topology (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 
-/* ways.c - for the builtin ways: who does not reach whom (worker/builtin/ways.h), folded: hosts that most others do not
+/* ways.c - for the builtin ways: who does not reach whom (worker/builtin/ways.c), folded: hosts that most others do not
  * reach fail, else those that do not reach some. Where that is most of the hosts, all are told the same. */
 void agree_ways (const struct agree_case *of, struct verdict *verdicts, struct arena *arena);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 
 /* Two hosts that name the same one are believed; with only two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2, NAMES_BYTES = 256 };

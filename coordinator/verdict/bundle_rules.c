@@ -1,4 +1,4 @@
-#include "coordinator/verdict/bundle_rules.h"
+#include "coordinator/verdict/judge.h"
 
 #include "common/model/requirements.h"
 

@@ -9,7 +9,6 @@
 #include "common/logs/log_line.h"
 #include "common/model/kit.h"
 #include "common/model/secret.h"
-#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/stands.h"
 

@@ -1,4 +1,4 @@
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 
 #include <ctype.h>
 #include <string.h>

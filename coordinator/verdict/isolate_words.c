@@ -3,7 +3,6 @@
 
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/failure_reading.h"
 
 enum { NAMED_BYTES = 512, PARTS_SHOWN = 6 };
 

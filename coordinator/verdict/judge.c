@@ -9,7 +9,6 @@
 #include "common/frontend/frontend.h"
 #include "common/model/secret.h"
 #include "coordinator/verdict/blame.h"
-#include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/going_on.h"
 #include "coordinator/verdict/recompile_reason.h"

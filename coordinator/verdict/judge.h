@@ -7,6 +7,8 @@
 
 #include "common/logs/signature.h"
 #include "common/model/fact.h"
+#include "common/model/result.h"
+#include "coordinator/verdict/topology.h"
 
 struct judge_case {
     const struct plan *plan;
@@ -38,5 +40,49 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
  * the rung names none, and not `any`, a command must not report another than the profile's. */
 bool evidence_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
+
+/* ---- slice_variables.c ----
+ *
+ * Compares among hosts the variables that give a TPU runtime its place in the slice: equal ones,
+ * each host's own, and the number of hosts. One host with a value of another slice or an earlier job makes the runtime
+ * of all hosts wait silently. Pure. Texts live in the arena. Sources:
+ * jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py, pytorch/xla:torch_xla/_internal/tpu.py. */
+
+/* Judges facts of the plan's hosts, by rank; adds findings to `out`, which has room for one a host, for hosts without
+ * one. `prefix`: "tpu.": the cloud's facts about the whole slice; else the prefix of variable names ("env.", or "")
+ * that programs of scope slice inherit. Skips variables that the profile sets: they differ on purpose. */
+void slice_variables_judge_hosts (const struct plan *plan, const struct topology_host *hosts, const char *prefix,
+                                  struct arena *arena, struct topology_findings *out);
+
+/* ---- bundle_rules.c ----
+ *
+ * Are the installed versions known to work together, or not to? The rules are data of the plan
+ * (configs/bundles, docs/spec/bundles.md), compared with observed versions, never with pins. Pure. */
+
+/* The first rule of this word whose parts all match; NULL: none. `backend`: the profile's. */
+const struct bundle_rule *bundle_rules_find (const struct plan *plan, const var_list *bundle, struct text backend,
+                                             enum bundle_word word);
+/* "jax 0.4.32 with libtpu 0.0.2": the observed versions of a rule's parts. */
+struct text bundle_rules_versions_text (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena);
+/* Makes the note on an environment: known good, or in no list. False: no note, because no rule for the backend names
+ * its packages, or because it is known bad and gets a verdict. */
+bool bundle_rules_make_note (const struct plan *plan, const var_list *bundle, struct arena *arena,
+                             struct result_note *out);
+
+/* ---- preliminary_verdict.c: judges one host's result when it comes, while others of the pass still run ----
+ *
+ * The verdicts of the pass compare all hosts and may correct it: failures because of another host, unproved metrics. So
+ * it is only for watchers, decides nothing and is not recorded. A fold over the facts of a run; each view makes its
+ * own. One thread. */
+
+struct preliminary_judge;
+struct preliminary_judge *preliminary_judge_create (const struct plan *plan); /* `plan` must outlive it */
+void preliminary_judge_destroy (struct preliminary_judge *judge);             /* NULL is fine */
+/* Takes facts that judging needs: what the cache holds, and who may write it. */
+void preliminary_judge_learn (struct preliminary_judge *judge, const struct fact *fact);
+/* `hosts_n`: hosts in the pass. True: it failed, and `out`, in the arena, says how. False: it passed, or was stopped,
+ * which says nothing about the host itself. */
+bool preliminary_verdict (struct preliminary_judge *judge, const struct fact_attempt_ended *ended, uint32_t hosts_n,
+                          struct arena *arena, struct verdict *out);
 
 #endif

@@ -1,5 +1,3 @@
-#include "coordinator/verdict/preliminary_verdict.h"
-
 #include "coordinator/verdict/judge.h"
 
 struct preliminary_judge {

@@ -1,4 +1,4 @@
-#include "coordinator/verdict/slice_variables.h"
+#include "coordinator/verdict/judge.h"
 
 #include "common/model/launch_variables.h"
 #include "coordinator/verdict/flag_set.h"

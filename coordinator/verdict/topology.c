@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/model/result.h"
-#include "coordinator/verdict/slice_variables.h"
+#include "coordinator/verdict/judge.h"
 
 enum { CHIPS_MAX = 1 << 20 };
 

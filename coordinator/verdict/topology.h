@@ -1,7 +1,7 @@
 /* topology.h - the arithmetic of a TPU slice: compares the hosts' facts with each other and with the plan.
  *
  * Chips of a host times hosts are the product of the topology; bounds multiply to it; and the hosts' places fit
- * together (slice_variables.h). The run may leave hosts of the slice out. A missing fact is not judged: absence is no
+ * together (slice_variables.c). The run may leave hosts of the slice out. A missing fact is not judged: absence is no
  * evidence. Other backends have no such arithmetic, so no findings. Pure. Texts live in the arena. Facts as
  * docs/spec/facts.md names them; sources: docs.cloud.google.com/tpu/docs/v6e,
  * jax-ml/jax:jax/_src/clusters/cloud_tpu_cluster.py, pytorch/xla:torch_xla/_internal/tpu.py. */

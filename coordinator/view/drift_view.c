@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"

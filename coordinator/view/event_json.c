@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/view/record_json.h"
 
 static const char schema[] = "sliceup.event/1";

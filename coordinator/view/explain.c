@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "coordinator/story/drift.h"
 #include "coordinator/story/frontier.h"
-#include "coordinator/story/policy_changes.h"
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/receipt_text.h"
 

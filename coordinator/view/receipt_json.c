@@ -3,7 +3,6 @@
 
 #include "common/model/hostset.h"
 #include "coordinator/story/frontier.h"
-#include "coordinator/story/merge.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"

@@ -5,7 +5,7 @@
 
 #include "common/base/duration.h"
 #include "common/model/hostset.h"
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include "coordinator/view/receipt_text.h"
 

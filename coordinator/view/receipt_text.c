@@ -4,9 +4,7 @@
 
 #include "common/base/duration.h"
 #include "coordinator/story/frontier.h"
-#include "coordinator/story/merge.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/explain.h"
 #include "coordinator/view/line.h"

@@ -16,7 +16,7 @@
 #include "common/base/rng.h"
 #include "common/io/clock.h"
 #include "coordinator/story/drift.h"
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/view/drift_view.h"
 
 enum { TRIALS_MAX = 99, HOSTS_MOST = 100000, FACTS_MOST = 1000, VARIED = 20, ODD = 500 };

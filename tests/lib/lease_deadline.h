@@ -2,7 +2,7 @@
 #ifndef SLICEUP_TESTS_LEASE_DEADLINE_H
 #define SLICEUP_TESTS_LEASE_DEADLINE_H
 
-#include "worker/core/lease_client.h"
+#include "worker/core/member_state.h"
 
 /* The next instant at which a question is due, or it must stop; UINT64_MAX: none. */
 static inline uint64_t lease_client_deadline_ms (const struct lease_client *lease_client)

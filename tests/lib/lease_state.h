@@ -6,7 +6,7 @@
 #include "common/model/lease.h"
 #include "coordinator/core/lease.h"
 #include "lease_world.h"
-#include "worker/core/lease_client.h"
+#include "worker/core/member_state.h"
 #include <stdbool.h>
 
 /* Times of the world are true microseconds; those of a node are milliseconds of its own clock. */

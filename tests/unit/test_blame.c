@@ -10,7 +10,6 @@
 
 #include "common/logs/classify.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/verdict/failure_reading.h"
 #include "coordinator/verdict/judge.h"
 
 enum { HOSTS = 8 };

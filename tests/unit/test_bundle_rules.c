@@ -1,6 +1,5 @@
 /* links: verdict */
 #include "common/model/requirements.h"
-#include "coordinator/verdict/bundle_rules.h"
 #include "coordinator/verdict/judge.h"
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #include "common/base/duration.h"
 #include "coord_bench.h"
 #include "coordinator/core/coord.h"
-#include "coordinator/core/status_sentence.h"
+#include "coordinator/core/steps.h"
 #include "state_record.h"
 
 enum { HOSTS = 3 };

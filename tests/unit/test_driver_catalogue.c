@@ -1,5 +1,5 @@
 /* alone: simulated coordinator_run */
-#include "coordinator/core/outbox.h"
+#include "coordinator/core/steps.h"
 #include "test.h"
 #include "tests/unit/driver_fixture.h"
 

@@ -1,7 +1,7 @@
 /* alone: simulated coordinator_run */
 #include "tests/unit/driver_fixture.h"
 
-#include "coordinator/core/outbox.h"
+#include "coordinator/core/steps.h"
 #include "state_record.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* links: verdict */
 /* Of what is quoted of a failure, which line tells it. */
-#include "coordinator/verdict/failure_reading.h"
+#include "coordinator/verdict/failure.h"
 #include "test.h"
 
 /* The failure that a canary tells is also what it prints. */

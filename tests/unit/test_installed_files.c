@@ -1,7 +1,7 @@
 /* links: environment */
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/environment/installed_files.h"
+#include "worker/environment/installed.h"
 
 enum { RECORD_SHA256_BYTES = 43 }; /* urlsafe base64, without its padding */
 

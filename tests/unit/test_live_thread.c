@@ -1,6 +1,6 @@
 /* links: simulated cli */
 
-#include "coordinator/cli/live_thread.h"
+#include "coordinator/cli/climb.h"
 #include "test.h"
 
 enum { TIMEOUT_MS = 5000 };

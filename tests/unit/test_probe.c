@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "test.h"
-#include "worker/probe/option.h"
+#include "worker/probe/probe_run.h"
 #include "worker/probe/report.h"
 #include "worker/process/packet.h"
 

@@ -1,6 +1,6 @@
 /* links: view */
 /* Receipts that are there: the laws of merging, JSON there and back, the rules of their drift. */
-#include "coordinator/story/merge.h"
+#include "coordinator/story/frontier.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_fixture.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* links: story */
-#include "coordinator/story/cache_key_causes.h"
+#include "coordinator/story/drift.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include "test.h"
 

@@ -5,7 +5,6 @@
 #include "common/io/clock.h"
 #include "test.h"
 #include "worker/environment/environment.h"
-#include "worker/environment/restore.h"
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* links: simulated cli */
 
-#include "coordinator/cli/watch_view.h"
+#include "coordinator/cli/climb.h"
 #include "test.h"
 #include "view_fixture.h"
 

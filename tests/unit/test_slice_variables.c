@@ -1,7 +1,7 @@
 /* links: verdict */
 #include "cases.h"
 #include "coordinator/verdict/agree.h"
-#include "coordinator/verdict/slice_variables.h"
+#include "coordinator/verdict/judge.h"
 #include "record_path.h"
 
 enum { HOSTS = 4, FACTS = 3 };

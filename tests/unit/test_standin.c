@@ -2,7 +2,6 @@
 /* The pure parts of the stand-in for libtpu: which process of which slice this is, where its devices are, metadata's lines. */
 #include "test.h"
 #include "worker/standin/client.h"
-#include "worker/standin/place.h"
 
 struct setting {
     const char *name, *value;

@@ -2,7 +2,6 @@
 #include <zmq.h>
 
 #include "common/io/socket.h"
-#include "common/io/zap.h"
 #include "link_lab.h"
 #include "test.h"
 

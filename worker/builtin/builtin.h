@@ -2,14 +2,13 @@
 #ifndef SLICEUP_WORKER_BUILTIN_BUILTIN_H
 #define SLICEUP_WORKER_BUILTIN_BUILTIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/utsname.h>
-
 #include "common/base/err.h"
 #include "common/model/plan.h"
 #include "common/model/result.h"
 #include "worker/probe/report.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/utsname.h>
 
 /* ---- preflight.c ---- */
 
@@ -111,5 +110,15 @@ struct text probe_step_text (const struct probe_report *report, enum probe_stage
 int cache_builtin_main (int argc, char **argv);
 /* Makes a result's cache view from its facts. Texts alias or live in the arena. */
 void cache_builtin_view_of_facts (const struct var *facts, uint32_t n, struct arena *arena, struct cache_view *out);
+
+/* ---- ways.c: the builtin program `ways`: tries the network between the hosts of a rung, before a program hangs in it ----
+ *
+ * Each host listens at the ports of the job; at a gate all wait until all listen, then each connects to every other.
+ * A listener says its run and rank, so that another machine at a host's address is noticed. A host tells whom it did not
+ * reach as facts, `way.RANK`: "10.0.0.5:8476 (no answer)"; the coordinator judges all together (verdict/ways.c). Hosts
+ * with one address, or addresses of loopback, have no network between them. */
+
+/* argv[0] is the name of the builtin. Exit status: 0 all was tried, 1 it cannot listen or was stopped. */
+int ways_main (int argc, char **argv);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "common/base/duration.h"
 #include "common/base/utf8.h"
-#include "worker/probe/option.h"
 #include "worker/probe/probe_run.h"
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,6 +1,5 @@
 #include "worker/builtin/builtin.h"
 
-#include "worker/probe/option.h"
 #include "worker/probe/probe_run.h"
 #include "worker/protocol/protocol_writer.h"
 #include <dirent.h>
@@ -68,7 +67,7 @@ static int find_plugin (struct probe *probe, struct err *err)
     return 0;
 }
 
-/* As option.h reads it; NULL: a value of no type that an option has. */
+/* As option.c reads it; NULL: a value of no type that an option has. */
 static const char *write_option (struct arena *arena, const char *name, const json_t *value)
 {
     switch (json_typeof (value)) {

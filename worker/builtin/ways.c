@@ -1,4 +1,4 @@
-#include "worker/builtin/ways.h"
+#include "worker/builtin/builtin.h"
 
 #include "common/io/clock.h"
 #include "common/io/tcp_try.h"

@@ -1,4 +1,4 @@
-#include "worker/core/lease_client.h"
+#include "worker/core/member_state.h"
 
 #include "common/model/lease.h"
 

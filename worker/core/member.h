@@ -4,7 +4,7 @@
  * answers a repeated RUN with its state, and sends a result again with every heartbeat until acknowledged.
  *
  * A cache writer's attempt is accepted like any other, but started only once it holds the lease of its generation
- * (worker/core/lease_client.h). If it loses the lease it is killed, and its result seals nothing.
+ * (worker/core/lease_client.c). If it loses the lease it is killed, and its result seals nothing.
  *
  *            HELLO sent          WELCOME              RUN            program ended        RESULT_ACK
  *   joining ------------> joining ------> idle ------------> running ------------> reporting ----------> idle

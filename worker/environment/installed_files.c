@@ -1,4 +1,4 @@
-#include "worker/environment/installed_files.h"
+#include "worker/environment/installed.h"
 
 #include "common/base/path.h"
 #include "common/cache/tree.h"

@@ -1,4 +1,4 @@
-#include "worker/environment/restore.h"
+#include "worker/environment/environment.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,6 @@
 #include "common/model/plan.h"
 #include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
-#include "worker/environment/installed_files.h"
 #include "worker/protocol/protocol_writer.h"
 
 struct restore {

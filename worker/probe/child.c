@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "worker/probe/child_report.h"
-#include "worker/probe/option.h"
 #include "worker/probe/plugin.h"
 
 /* ---- program ---- */

@@ -1,4 +1,4 @@
-#include "worker/probe/option.h"
+#include "worker/probe/probe_run.h"
 
 #include <errno.h>
 #include <math.h>

@@ -17,7 +17,6 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/probe/option.h"
 #include "worker/process/packet.h"
 #include "worker/process/self.h"
 #include "worker/process/spawn.h"

@@ -1,7 +1,7 @@
 /* main.c - the program in the head of the worker bundle (worker/process/image.h). It runs one command of `sliceup exec`
  * itself, since the head has all for that; else it becomes the worker. */
 #include "worker/process/image.h"
-#include "worker/process/remote_exec.h"
+#include "worker/process/self.h"
 #include <string.h>
 
 int main (int argc, char **argv)

@@ -1,4 +1,4 @@
-#include "worker/process/remote_exec.h"
+#include "worker/process/self.h"
 
 #include "common/base/text.h"
 

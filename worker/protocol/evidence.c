@@ -3,7 +3,7 @@
 
 #include "common/base/utf8.h"
 #include "common/model/result.h"
-#include "worker/protocol/evidence_state.h"
+#include "worker/protocol/evidence.h"
 
 /* ---- cache key line ---- */
 

@@ -8,6 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/model/msg.h"
+#include <jansson.h>
 
 /* Bound of a result's lists on the wire: with its single texts and the worker's additions (findings, notes, sightings)
  * it still fits one message (MSG_MAX_BYTES). */
@@ -64,5 +65,68 @@ void evidence_release (struct evidence *evidence);
 void evidence_take (struct evidence *evidence, struct text line, struct statement *statement);
 /* Counts a line that could not be read. */
 void evidence_refuse (struct evidence *evidence, const char *why);
+
+/* ---- evidence_state.c: shared by evidence*.c, and private to them ---- */
+
+/* -1: the line breaks a rule, which `err` names, and is ignored. */
+typedef int line_handler_fn (struct evidence *evidence, const json_t *line, struct err *err);
+
+/* Must the program report its backend, and has not? */
+bool evidence_lacks_backend (const struct evidence *evidence);
+/* Must it pass the gate `program`, and has not reached it? */
+bool evidence_lacks_program_gate (const struct evidence *evidence);
+/* Does its attempt only compile, and execute nothing? */
+bool evidence_compiles_only (const struct evidence *evidence);
+/* The list at `offset` of a result, as its table describes it. */
+const struct field *evidence_list_field (size_t offset);
+/* The place after the list's last item; memory for all items is already reserved. NULL: full. */
+void *evidence_next_slot (struct evidence *evidence, size_t offset, struct err *err);
+/* Takes `cost_bytes` from the result's room, after returning `freed_bytes`. */
+int evidence_pay (struct evidence *evidence, size_t cost_bytes, size_t freed_bytes, struct err *err);
+/* Reads a record from a line, without counting its size; its pointers live until the next line. */
+int evidence_read_record (struct evidence *evidence, const json_t *line, const struct record *record, void *item,
+                          struct err *err);
+/* Appends a copy of the item, which has room and is paid for. */
+void evidence_put (struct evidence *evidence, size_t offset, const void *item);
+/* The same for items that decide nothing: left out if the list has `places` items, or no room is left. */
+void evidence_put_if_room (struct evidence *evidence, size_t offset, uint32_t places, const void *item);
+void evidence_count_left_out (struct evidence *evidence, const char *list);
+/* Frees old values that newer ones replaced; done from time to time. */
+void evidence_compact (struct evidence *evidence);
+
+/* ---- one function a type of line ---- */
+
+/* evidence_lines.c */
+line_handler_fn evidence_take_check, evidence_take_program, evidence_take_note, evidence_take_backend;
+line_handler_fn evidence_take_metric;
+/* texts and numbers by name */
+line_handler_fn evidence_take_bundle, evidence_take_policy, evidence_take_fact, evidence_take_counters;
+int evidence_add_counter (struct evidence *evidence, const char *name, uint64_t value, struct err *err);
+
+/* ---- records from JSON ---- */
+
+/* Reads a JSON object into a record by its table, for reports of programs.
+ *
+ * Members that the table does not name are ignored, so that a newer canary still speaks to an older worker. Required
+ * are names, enums and measured numbers (all but a tolerance). Free text is cleaned and cut to its bound; a too long
+ * name or fingerprint is refused, since two cut ones could look equal. */
+
+/* Upper bounds for MessagePack heads and the key of a field (spec: msgpack, formats). */
+enum { JSON_FIELD_COST_BYTES = 10, JSON_ITEM_COST_BYTES = 8 };
+
+/* Budget of a reading: values go into `arena`, and `left_bytes` shrinks by their largest size on the wire. */
+struct json_budget {
+    struct arena *arena;
+    size_t left_bytes;
+};
+
+/* -1: nothing of `*out` may be used; the budget may be smaller. */
+int json_read_record (const json_t *object, const struct record *record, void *out, struct json_budget *budget,
+                      struct err *err);
+/* The largest size of a value on the wire. */
+size_t json_record_wire_bytes (const struct record *record, const void *value);
+/* One text of at most `max_bytes`; `whole`: refused rather than cut. */
+int json_read_text (const json_t *value, const char *name, uint32_t max_bytes, bool whole, struct text *out,
+                    struct json_budget *budget, struct err *err);
 
 #endif

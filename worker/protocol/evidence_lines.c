@@ -1,6 +1,6 @@
 /* evidence_lines.c - a program's named values: versions, variables, facts, counters. Later values replace earlier ones;
  * a line is taken whole or not at all, since one that breaks a rule is no evidence. */
-#include "worker/protocol/evidence_state.h"
+#include "worker/protocol/evidence.h"
 
 #include <math.h>
 #include <string.h>

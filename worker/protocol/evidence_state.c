@@ -1,5 +1,5 @@
 /* evidence_state.c - the room left in a result, and lines that its program still owes. */
-#include "worker/protocol/evidence_state.h"
+#include "worker/protocol/evidence.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "worker/standin/place.h"
+#include "worker/standin/client.h"
 
 #include <pthread.h>
 #include <stdarg.h>
