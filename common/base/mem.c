@@ -85,6 +85,11 @@ void sort_items (void *items, size_t n, size_t item_bytes, int (*order) (const v
         qsort (items, n, item_bytes, order);
 }
 
+int u32_order (const void *a, const void *b)
+{
+    return order_u64 (*(const uint32_t *) a, *(const uint32_t *) b);
+}
+
 int u64_order (const void *a, const void *b)
 {
     return order_u64 (*(const uint64_t *) a, *(const uint64_t *) b);
@@ -141,6 +146,16 @@ void *arena_alloc (struct arena *arena, size_t bytes)
 void *arena_array (struct arena *arena, size_t items, size_t item_bytes)
 {
     return arena_alloc (arena, product (items, item_bytes));
+}
+
+void *arena_room (struct arena *arena, const void *items, uint32_t n, uint32_t *capacity, uint32_t first,
+                  size_t item_bytes)
+{
+    if (n < *capacity)
+        return (void *) (uintptr_t) items;
+    *capacity = *capacity ? 2 * *capacity : first;
+    void *grown = arena_array (arena, *capacity, item_bytes);
+    return n ? memcpy (grown, items, n * item_bytes) : grown;
 }
 
 void *arena_copy (struct arena *arena, const void *from, size_t bytes)

@@ -16,9 +16,11 @@ void *mem_grow (void *old, size_t items, size_t item_bytes); /* realloc; new byt
 void *mem_room (void *items, uint32_t n, uint32_t *capacity, uint32_t first, size_t item_bytes);
 /* qsort, also of no items, whose address is NULL. */
 void sort_items (void *items, size_t n, size_t item_bytes, int (*order) (const void *a, const void *b));
-int u64_order (const void *a, const void *b); /* for it: of items that begin with a uint64_t, the smaller first */
-char *mem_text (const char *text);            /* strdup */
-void mem_free (void *p);                      /* NULL is fine */
+/* For it: the smaller first, of items that begin with such a number. */
+int u32_order (const void *a, const void *b);
+int u64_order (const void *a, const void *b);
+char *mem_text (const char *text); /* strdup */
+void mem_free (void *p);           /* NULL is fine */
 /* Called when memory runs out, before the message is printed, on any thread: async-signal-safe; restores a terminal. */
 void mem_set_last (void (*last) (void));
 _Noreturn void mem_exit_exhausted (size_t bytes); /* when a library ran out of memory; 0: size unknown */
@@ -43,6 +45,9 @@ struct arena {
 void arena_init (struct arena *arena);                 /* {0} is an initialised arena as well */
 void *arena_alloc (struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned */
 void *arena_array (struct arena *arena, size_t items, size_t item_bytes);
+/* As mem_room; what it outgrows stays in the arena. */
+void *arena_room (struct arena *arena, const void *items, uint32_t n, uint32_t *capacity, uint32_t first,
+                  size_t item_bytes);
 void *arena_copy (struct arena *arena, const void *from, size_t bytes); /* NULL when bytes is 0 */
 void arena_reset (struct arena *arena);                                 /* keeps the largest block for reuse */
 void arena_release (struct arena *arena);

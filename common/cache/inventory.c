@@ -130,12 +130,6 @@ static bool token_of (const char *name, uint64_t *token)
     return !strcmp (name, again) && *token; /* one way to write each */
 }
 
-static int by_token (const void *a, const void *b)
-{
-    const struct generation_stat *left = a, *right = b;
-    return (left->token > right->token) - (left->token < right->token);
-}
-
 struct found {
     struct generation_stat *items;
     uint32_t n;
@@ -177,8 +171,7 @@ int audit_list_generations (struct text bundle_root, struct arena *arena, struct
         return err_errno (err, ERR_IO, "cannot open the folder %.200s of a cache family", path);
     int rc = find_each (stream, &found, err);
     if (rc == 0) {
-        if (found.n)
-            qsort (found.items, found.n, sizeof *found.items, by_token);
+        sort_items (found.items, found.n, sizeof *found.items, u64_order);
         *out = arena_copy (arena, found.items, found.n * sizeof *found.items);
         *n = found.n;
     } else {

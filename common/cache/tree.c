@@ -337,8 +337,7 @@ bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t 
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
         paths[i] = (const void *) ((const char *) items + i * item_bytes);
-    if (n > 0)
-        qsort (paths, n, sizeof (*paths), folded_order);
+    sort_items (paths, n, sizeof (*paths), folded_order);
     for (uint32_t i = 1; i < n && !found; i++) {
         found = paths[i - 1]->len == paths[i]->len &&
                 strncasecmp (paths[i - 1]->ptr, paths[i]->ptr, paths[i]->len) == 0;
@@ -368,8 +367,7 @@ int tree_list (int root, const char *const *skip, struct arena *arena, struct tr
     if (rc == 0) {
         tree.n = listing.n;
         tree.items = arena_copy (arena, listing.items, listing.n * sizeof *listing.items);
-        if (tree.n)
-            qsort (tree.items, tree.n, sizeof *tree.items, text_order);
+        sort_items (tree.items, tree.n, sizeof *tree.items, text_order);
         rc = check_twins (&tree, err);
     }
     if (rc == 0)

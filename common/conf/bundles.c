@@ -97,7 +97,7 @@ static void bundles_read_default (struct bundle_draft *list)
     struct draft *draft = list->draft;
     if (!draft->frontend)
         return;
-    const char *name = frontend_name (draft->frontend);
+    const char *name = draft->frontend->name;
     struct text path = text_format (draft->arena, "%s/%s/%s%s", draft->options->share_dir, bundles_kind.folder, name,
                                     bundles_kind.extension);
     struct yaml_node reference = draft_make_reference (draft->slice[SLICE_BUNDLES].node, text_of (name));

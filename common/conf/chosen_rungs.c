@@ -17,7 +17,7 @@ static bool has_id (const struct rung_ids *ids, struct text id)
 static void list_ids (const struct draft *draft, const struct yaml_node *first, struct rung_ids *ids)
 {
     for (const struct yaml_node *rung = first; rung && ids->n < RUNGS_MAX; rung = rung->next) {
-        const struct yaml_node *id = draft_rung_key (rung, "id");
+        const struct yaml_node *id = yaml_value (rung, "id");
         if (id && id->kind == YAML_SCALAR)
             ids->items[ids->n++] = text_copy (draft->arena, id->text).ptr;
     }

@@ -257,7 +257,7 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
 /* torch_xla's own report has the demanded counters, so it is read by default. */
 static void read_report (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
-    bool torch = draft->frontend && text_is (text_of (frontend_name (draft->frontend)), "torch_xla");
+    bool torch = draft->frontend && text_is (text_of (draft->frontend->name), "torch_xla");
     if (rung->demands.n && torch && !rung->parse.len)
         rung->parse = TEXT_LIT ("torch_xla-metrics");
     for (uint32_t i = 0; i < rung->demands.n && !torch && !rung->parse.len; i++)
@@ -266,8 +266,7 @@ static void read_report (struct draft *draft, const struct yaml_node *at, struct
             problem_at (draft->problems, at,
                         "at_most limits %.*s with the frontend %s, expected it only with torch_xla: no other framework "
                         "counts them",
-                        TEXT_ARG (rung->demands.items[i].what),
-                        draft->frontend ? frontend_name (draft->frontend) : "of none");
+                        TEXT_ARG (rung->demands.items[i].what), draft->frontend ? draft->frontend->name : "of none");
 }
 
 /* ---- the rung ---- */

@@ -13,13 +13,7 @@
 
 static void draft_note (struct draft *draft, struct text path)
 {
-    if (draft->read.n == draft->read.room) {
-        struct text *more = arena_array (draft->arena, draft->read.room = 2 * draft->read.room + 8, sizeof *more);
-        if (draft->read.n)
-            memcpy (more, draft->read.items, draft->read.n * sizeof *more);
-        draft->read.items = more;
-    }
-    draft->read.items[draft->read.n++] = path;
+    *(struct text *) list_append (&draft->read, sizeof path, draft->arena) = path;
 }
 
 /* `path` with everything up to its last ".." resolved; NULL: that part cannot be resolved. */

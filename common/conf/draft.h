@@ -93,10 +93,7 @@ struct draft {
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
     /* Paths of configuration files that were read, resolved and as named, and of programs as named. */
-    struct {
-        struct text *items;
-        uint32_t n, room;
-    } read;
+    text_list read;
     bool needs_pins; /* a rung needs the environment */
     bool in_pods;    /* rehearsal: the slice file has launcher join */
     bool profile_good;
@@ -127,8 +124,6 @@ void draft_protected_paths (struct draft *draft);
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
 /* 1: left out on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
-/* The value of a rung's key; NULL: it is not given. */
-const struct yaml_node *draft_rung_key (const struct yaml_node *rung, const char *name);
 /* Part of draft_ladder, after its rungs, the first of which is `first`: --leave-out, --from and --only. */
 void draft_choose_rungs (struct draft *draft, const struct yaml_node *first);
 /* Checks that programs alone on a host of a larger TPU slice say so. After hosts, profile and ladder. */

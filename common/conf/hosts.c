@@ -185,8 +185,7 @@ static void check_locations (const struct host_list *list, bool ssh)
         bool own = ssh && host->ssh.address.len > 0;
         locations[i] = (struct location){ own ? host->ssh.address : host->address, ssh ? host->ssh.port : 0, i };
     }
-    if (list->n > 0)
-        qsort (locations, list->n, sizeof *locations, by_location);
+    sort_items (locations, list->n, sizeof *locations, by_location);
     for (uint32_t i = 1; i < list->n; i++) {
         bool told = ssh &&
                     text_equal (list->hosts[locations[i - 1].host].address, list->hosts[locations[i].host].address);
@@ -325,17 +324,9 @@ static void hosts_add_source (struct host_list *list, const struct yaml_node *no
         hosts_add_file (list, &of[FROM_FILE]);
 }
 
-static bool is_source (const struct yaml_node *map)
-{
-    for (const struct yaml_node *key = map->first; key; key = key->next)
-        if (text_is (key->text, from_section.keys[FROM_FROM].name))
-            return true;
-    return false;
-}
-
 static void add_item (struct host_list *list, const struct yaml_node *node)
 {
-    if (node->kind == YAML_MAP && is_source (node))
+    if (node->kind == YAML_MAP && yaml_value (node, from_section.keys[FROM_FROM].name))
         hosts_add_source (list, node);
     else if (node->kind == YAML_MAP)
         add_map (list, node);
@@ -354,7 +345,7 @@ static void hosts_add_all (struct host_list *list, const struct yaml_node *node)
             add_item (list, item);
     else if (node->kind == YAML_SCALAR)
         add_set (list, node);
-    else if (is_source (node))
+    else if (yaml_value (node, from_section.keys[FROM_FROM].name))
         hosts_add_source (list, node);
     else
         problem_at (list->draft->problems, node,

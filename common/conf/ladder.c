@@ -16,28 +16,20 @@ static void check_frontend (struct draft *draft, const struct conf_value *fronte
         problem_at (draft->problems, frontend->node,
                     "the ladder is for the unknown frontend %s, expected one that a profile can name",
                     problem_quote (draft->problems, frontend->text));
-    else if (draft->frontend && !text_is (frontend->text, frontend_name (draft->frontend)))
+    else if (draft->frontend && !text_is (frontend->text, draft->frontend->name))
         problem_at (draft->problems, frontend->node,
                     "the ladder is for the frontend %.*s, expected a ladder for %s, the frontend of the profile %.*s",
-                    TEXT_ARG (frontend->text), frontend_name (draft->frontend), TEXT_ARG (draft->plan.profile.name));
-}
-
-const struct yaml_node *draft_rung_key (const struct yaml_node *rung, const char *name)
-{
-    for (const struct yaml_node *key = rung->kind == YAML_MAP ? rung->first : NULL; key; key = key->next)
-        if (text_is (key->text, name))
-            return key->value;
-    return NULL;
+                    TEXT_ARG (frontend->text), draft->frontend->name, TEXT_ARG (draft->plan.profile.name));
 }
 
 /* Compares the YAML nodes: a rung with another mistake is not in the list of rungs. */
 static void check_id_is_new (struct draft *draft, const struct yaml_node *first, const struct yaml_node *rung)
 {
-    const struct yaml_node *id = draft_rung_key (rung, "id");
+    const struct yaml_node *id = yaml_value (rung, "id");
     if (!id || id->kind != YAML_SCALAR)
         return;
     for (const struct yaml_node *other = first; other != rung; other = other->next) {
-        const struct yaml_node *taken = draft_rung_key (other, "id");
+        const struct yaml_node *taken = yaml_value (other, "id");
         if (taken && taken->kind == YAML_SCALAR && text_equal (taken->text, id->text)) {
             problem_at (draft->problems, id, "the rung %s is given twice, first in line %u; expected once",
                         problem_quote (draft->problems, id->text), taken->line);
@@ -49,7 +41,7 @@ static void check_id_is_new (struct draft *draft, const struct yaml_node *first,
 static const struct yaml_node *with_text (const struct yaml_node *first, const char *key, const char *text)
 {
     for (const struct yaml_node *rung = first; rung; rung = rung->next) {
-        const struct yaml_node *value = draft_rung_key (rung, key);
+        const struct yaml_node *value = yaml_value (rung, key);
         if (value && value->kind == YAML_SCALAR && text_is (value->text, text))
             return rung;
     }
@@ -67,7 +59,7 @@ static void put_survey (struct draft *draft, const struct conf_value *list, cons
                     "expected it before the first rung with a cold pass",
                     warm->line);
     else if (taken)
-        problem_at (draft->problems, draft_rung_key (taken, "id"),
+        problem_at (draft->problems, yaml_value (taken, "id"),
                     "a rung has the id cache, expected another id: sliceup adds a rung of that id before the "
                     "first cold pass, unless the ladder has a rung with builtin: cache");
     else if (list->node->n == RUNGS_MAX)

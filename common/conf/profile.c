@@ -29,7 +29,7 @@ static int check_owner (struct draft *draft, const struct yaml_node *key)
     if (why)
         return problem_at (draft->problems, key,
                            "the worker sets %.*s itself, so that the frontend %s %s; expected another variable",
-                           TEXT_ARG (key->text), frontend_name (draft->frontend), why);
+                           TEXT_ARG (key->text), draft->frontend->name, why);
     return 0;
 }
 

@@ -78,7 +78,7 @@ static void read_warm (struct draft *draft, const struct conf_value of[], struct
     if (draft->frontend && !frontend_has_cache (draft->frontend))
         problem_at (draft->problems, warm->node,
                     "warm: %.*s with the frontend %s, expected warm: none: this frontend keeps no compile cache",
-                    TEXT_ARG (warm->text), frontend_name (draft->frontend));
+                    TEXT_ARG (warm->text), draft->frontend->name);
 }
 
 /* Also those of the profile, which may say `port`. */
@@ -101,7 +101,7 @@ static void read_ways (struct draft *draft, const struct conf_value of[], struct
 static void check_gang (struct draft *draft, const struct conf_value *warm)
 {
     const struct cache_plan *cache = &draft->plan.cache;
-    const char *frontend = frontend_name (draft->frontend);
+    const char *frontend = draft->frontend->name;
     if (cache->mode == CACHE_PER_HOST)
         warning_at (draft->problems, warm->node,
                     "warm: gang with mode: per-host: under %s only rank 0 of a group writes its cache, so the other "
@@ -126,7 +126,7 @@ static void check_cache (struct draft *draft, const struct conf_value *warm, str
         rung->warm = WARM_NONE;
         return;
     }
-    if (rung->warm == WARM_GANG && draft->frontend && frontend_writer_is_rank_0 (draft->frontend))
+    if (rung->warm == WARM_GANG && draft->frontend && draft->frontend->writer_is_rank_0)
         check_gang (draft, warm);
 }
 

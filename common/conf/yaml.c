@@ -210,6 +210,14 @@ const char *yaml_kind_name (enum yaml_kind kind)
     return kind_names[kind];
 }
 
+const struct yaml_node *yaml_value (const struct yaml_node *map, const char *name)
+{
+    for (const struct yaml_node *key = map->kind == YAML_MAP ? map->first : NULL; key; key = key->next)
+        if (text_is (key->text, name))
+            return key->value;
+    return NULL;
+}
+
 bool yaml_is_null (const struct yaml_node *node)
 {
     return node->kind == YAML_SCALAR && node->plain &&

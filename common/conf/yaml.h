@@ -68,6 +68,8 @@ struct yaml_node {
 /* NULL: not such a tree, and problems say why. Problems may be added even if a tree is returned. An empty file gives a
  * map without keys. */
 struct yaml_node *yaml_parse (const char *file, struct text bytes, struct problem_list *problems);
+/* The value of a key of a map; NULL: it is not given, or `map` is none. */
+const struct yaml_node *yaml_value (const struct yaml_node *map, const char *key);
 /* Is it an unquoted empty value, ~ or null? */
 bool yaml_is_null (const struct yaml_node *node);
 const char *yaml_kind_name (enum yaml_kind kind);

@@ -3,7 +3,6 @@
 #include <strings.h>
 
 #include "common/frontend/frontend.h"
-#include "common/frontend/frontend_row.h"
 #include "common/model/requirements.h"
 
 /* Placeholder for the role's directory; compared by address. */
@@ -117,16 +116,6 @@ const struct frontend *frontend_find (struct text name)
     return NULL;
 }
 
-const char *frontend_name (const struct frontend *frontend)
-{
-    return frontend->name;
-}
-
-const char *frontend_modules (const struct frontend *frontend)
-{
-    return frontend->modules;
-}
-
 uint32_t frontend_names (const char *out[], uint32_t max)
 {
     for (uint32_t i = 0; i < FRONTENDS && i < max; i++)
@@ -194,25 +183,6 @@ void frontend_alone_env (const struct frontend *frontend, const struct frontend_
     }
 }
 
-const char *frontend_requests_counter (const struct frontend *frontend)
-{
-    return frontend->requests;
-}
-
-const char *frontend_hits_counter (const struct frontend *frontend)
-{
-    return frontend->hits;
-}
-
-uint32_t frontend_recompile_counters (const struct frontend *frontend, const char *out[], uint32_t max)
-{
-    uint32_t n = 0;
-    for (; n < SPOILERS_MAX && frontend->spoilers[n]; n++)
-        if (n < max)
-            out[n] = frontend->spoilers[n];
-    return n;
-}
-
 const char *frontend_why_owned (const struct frontend *frontend, struct text name)
 {
     for (const struct base_var *var = frontend->base; var < frontend->base + BASE_VARS_MAX && var->name; var++)
@@ -227,11 +197,6 @@ const char *frontend_why_owned (const struct frontend *frontend, struct text nam
 bool frontend_has_cache (const struct frontend *frontend)
 {
     return frontend->cache[0].name != NULL;
-}
-
-bool frontend_writer_is_rank_0 (const struct frontend *frontend)
-{
-    return frontend->writer_is_rank_0;
 }
 
 /* ---- frontend cache ---- */

@@ -6,12 +6,50 @@
 
 #include "common/model/msg.h"
 
-struct frontend;
-const struct frontend *frontend_find (struct text name); /* NULL: unknown */
-const char *frontend_name (const struct frontend *frontend);
+/* OWN has no column: it writes as the WRITER does. */
+enum {
+    FRONTEND_ROLES = CACHE_ROLE_WRITER + 1,
+    CACHE_VARS_MAX = 8,
+    BASE_VARS_MAX = 2,
+    SPOILERS_MAX = 4,
+    ALONE_VARS_MAX = 32
+};
+enum { BROKEN_MAX = 3 };
+
+struct cache_var {
+    const char *name;
+    const char *by_role[FRONTEND_ROLES]; /* NULL: not set for this role */
+};
+struct base_var {
+    const char *name, *value;
+};
+
+/* Releases whose persistent cache lacks what we rely on. */
+struct broken_release {
+    const char *package;      /* as PEP 503 normalises package names */
+    const char *from, *until; /* first broken release, and the first mended one; NULL: no bound */
+    const char *backend;      /* NULL: on all of them */
+    const char *what, *next;  /* "<package> <version> <what>: <next>" */
+};
+
+struct frontend {
+    const char *name;
+    struct cache_var cache[CACHE_VARS_MAX];
+    struct base_var base[BASE_VARS_MAX];
+    const char *why_base;                  /* why base variables are set: "so that the frontend <why_base>" */
+    struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
+    const char *modules;                   /* that a preloaded interpreter imports; NULL: programs are executed */
+    const char *requests, *hits;           /* names of the counters that prove a restored run */
+    /* The runtime's own counters: any above 0 says that a program was compiled or could not be loaded, whatever requests
+     * and hits say. */
+    const char *spoilers[SPOILERS_MAX];
+    bool
+        writer_is_rank_0; /* only process 0 of a group writes: then the writer of a slice-wide program must be rank 0 */
+    struct broken_release broken[BROKEN_MAX];
+};
+
+const struct frontend *frontend_find (struct text name);   /* NULL: unknown */
 uint32_t frontend_names (const char *out[], uint32_t max); /* how many there are */
-/* Modules that a preloaded interpreter imports, "jax,numpy"; NULL: its programs are always executed. */
-const char *frontend_modules (const struct frontend *frontend);
 /* Appends the variables that put a program under `role` on the cache directory `dir`. */
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
                          var_list *env);
@@ -26,12 +64,6 @@ struct frontend_alone {
  * unsets them. */
 void frontend_alone_env (const struct frontend *frontend, const struct frontend_alone *alone, struct arena *arena,
                          struct scope_env *env);
-/* Names of the counters that prove a restored run: requests, hits. */
-const char *frontend_requests_counter (const struct frontend *frontend);
-const char *frontend_hits_counter (const struct frontend *frontend);
-/* The runtime's own counters: any above 0 says that a program was compiled or could not be loaded, whatever requests
- * and hits say. Returns how many there are. */
-uint32_t frontend_recompile_counters (const struct frontend *frontend, const char *out[], uint32_t max);
 /* NULL: no known fault of a shared cache with this bundle (names in any spelling). Else one sentence, without its full
  * stop: which release, what happens, what to do. A fault of the bundle, not of the cache. */
 const char *frontend_cache_defect (const struct frontend *frontend, struct text backend, const var_list *bundle,
@@ -40,8 +72,6 @@ const char *frontend_cache_defect (const struct frontend *frontend, struct text 
 const char *frontend_why_owned (const struct frontend *frontend, struct text name);
 /* Can a program be restored from a compile cache at all? */
 bool frontend_has_cache (const struct frontend *frontend);
-/* Does the runtime write only in process 0 of a group? Then the writer of a slice-wide program must be rank 0. */
-bool frontend_writer_is_rank_0 (const struct frontend *frontend);
 
 /* ---- likely mistakes ---- */
 

@@ -161,8 +161,7 @@ static enum log_level level_at_letter (struct text body)
     uint32_t at = body.len && body.ptr[0] == '[', digits = 0;
     if (body.len < at + 3 || level_of_letter (body.ptr[at]) == LEVEL_NONE)
         return LEVEL_NONE;
-    while (at + 1 + digits < body.len && text_is_digit (body.ptr[at + 1 + digits]))
-        digits++;
+    digits = text_digits_end (body, at + 1) - at - 1;
     if (at + 1 + digits >= body.len || body.ptr[at + 1 + digits] != ' ')
         return LEVEL_NONE;
     struct text behind = words_from (body, at + 2);

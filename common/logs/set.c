@@ -213,10 +213,7 @@ struct signature_set *signature_set_build (const struct signature *items, uint32
 
 const struct signature *signature_set_find (const struct signature_set *set, struct text id)
 {
-    for (uint32_t i = 0; i < set->n; i++)
-        if (text_equal (set->items[i].id, id))
-            return &set->items[i];
-    return NULL;
+    return LIST_FIND (*set, struct signature, id, id);
 }
 
 void signature_set_free (struct signature_set *set)

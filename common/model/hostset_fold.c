@@ -140,16 +140,10 @@ static void make_values (struct hostset_pattern *pattern, uint32_t dim, struct n
 
 /* ---- boxes ---- */
 
-static int by_id (const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *) a, right = *(const uint32_t *) b;
-    return (left > right) - (left < right);
-}
-
 static void set_tidy (struct number_set *set)
 {
     if (set->loose)
-        qsort (set->ids, set->n, sizeof *set->ids, by_id);
+        qsort (set->ids, set->n, sizeof *set->ids, u32_order);
     set->loose = false;
 }
 

@@ -515,19 +515,13 @@ struct text mesh_host_grid (struct text topology, struct text bounds, struct are
     return text_format (arena, "%u,%u,%u", all[0], all[1], all[2]);
 }
 
-static int mesh_by_size (const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-    return x < y ? -1 : x > y;
-}
-
 bool mesh_same_sizes (struct text a, struct text b)
 {
     uint32_t x[MESH_GRID_AXES], y[MESH_GRID_AXES];
     if (!mesh_grid_read (a, x) || !mesh_grid_read (b, y))
         return false;
-    qsort (x, MESH_GRID_AXES, sizeof x[0], mesh_by_size);
-    qsort (y, MESH_GRID_AXES, sizeof y[0], mesh_by_size);
+    qsort (x, MESH_GRID_AXES, sizeof x[0], u32_order);
+    qsort (y, MESH_GRID_AXES, sizeof y[0], u32_order);
     return memcmp (x, y, sizeof x) == 0;
 }
 

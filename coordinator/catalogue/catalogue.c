@@ -17,8 +17,8 @@
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/run_facts.h"
-#include "coordinator/verdict/majority.h"
+#include "coordinator/journal/run_dir.h"
+#include "coordinator/verdict/agree.h"
 
 enum {
     FORMAT = 3,

@@ -3,7 +3,7 @@
 
 #include "common/cache/tree.h"
 #include "common/wire/wire.h"
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -42,7 +42,7 @@ int catalogue_decode_generation (const struct catalogue *catalogue, sqlite3_stmt
 
 /* ---- which covers of a bundle's newest generation runs have a use for, and since which generation ---- */
 
-/* A generation's record does not change; whoever builds upon it lets go of what was unused for longest (majority.h). */
+/* A generation's record does not change; whoever builds upon it lets go of what was unused for longest (agree.h). */
 
 static int cover_mark_used (const struct catalogue *catalogue, const struct fact_generation *generation,
                             const text_list *used, struct err *err)

@@ -8,7 +8,7 @@
 
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 
 enum { WORDS_MAX = 512, ANSWER_MAX_BYTES = 4 << 20, RUN_ID_SHOWN = 8, RUNS_SHOWN_MAX = 50 };
 

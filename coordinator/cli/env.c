@@ -17,7 +17,6 @@
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/run_facts.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"
 

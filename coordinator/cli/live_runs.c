@@ -9,7 +9,7 @@
 
 #include "common/io/clock.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/launch/launch_process.h"
 
 enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };

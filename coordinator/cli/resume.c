@@ -4,7 +4,7 @@
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 
 /* The newest run that began, did not end, and that no coordinator holds. */
 enum { RUNS_SEARCHED_MAX = 50 };

@@ -12,7 +12,6 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/run_facts.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"
 

@@ -7,7 +7,7 @@
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/picture/scene.h"
 #include "coordinator/verdict/stands.h"

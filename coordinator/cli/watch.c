@@ -6,7 +6,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/live_runs.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/view/plain.h"
 

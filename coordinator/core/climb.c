@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "coordinator/core/steps.h"
+#include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/going_on.h"
-#include "coordinator/verdict/majority.h"
 
 /* ---- going on ---- */
 

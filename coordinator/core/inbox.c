@@ -3,7 +3,7 @@
  * what the coordinator wants. Lost messages are then sent again. */
 #include "coordinator/core/steps.h"
 
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 
 /* ---- gate ---- */
 

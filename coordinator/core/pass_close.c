@@ -8,7 +8,6 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/going_on.h"
-#include "coordinator/verdict/majority.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3, NAMES_BYTES = 256 };

@@ -175,8 +175,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
         run->held_ms = run_dir_held_ms (&run->dir, run->created_ms);
     }
     closedir (folder);
-    if (runs)
-        qsort (runs, *n, sizeof (*runs), run_dir_newest_first);
+    sort_items (runs, *n, sizeof (*runs), run_dir_newest_first);
     return runs ? runs : mem_alloc (sizeof (*runs));
 }
 
@@ -299,10 +298,7 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
 static bool is_any_address (const char *address)
 {
     static const char *const any[] = { "0.0.0.0", "*", "::", "[::]" };
-    for (size_t i = 0; i < sizeof (any) / sizeof (any[0]); i++)
-        if (strcmp (address, any[i]) == 0)
-            return true;
-    return false;
+    return text_is_word (text_of (address), any, sizeof (any) / sizeof (any[0]));
 }
 
 void run_addresses_set_reach (struct run_addresses *hub, struct text wanted)

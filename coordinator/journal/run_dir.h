@@ -17,6 +17,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include "common/model/fact.h"
 #include "common/model/msg.h"
 
 enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
@@ -80,5 +81,29 @@ int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err
  * be no link (safe_path.h). `elsewhere`: it may be a link, and root's, since large files may lie on another disk. A
  * missing one is fine. ERR_REFUSED names path, owner, mode and what to do. */
 int home_folder_check (const char *home, const char *name, bool elsewhere, struct err *err);
+
+/* ---- run_facts.c: reads and decodes the journal of a run ---- */
+
+/* Calls `fn` for every fact of the run's journal, in order. The fact lives until `fn` returns. */
+typedef void run_fact_fn (void *owner, const struct fact *fact);
+int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
+/* The same for only the first fact, which holds the plan. ERR_STATE: there is none. */
+int run_facts_read_first (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
+/* The plan, from the first fact; copied into `arena`. */
+int run_facts_read_plan (const struct run_dir *dir, struct arena *arena, struct plan *plan, struct err *err);
+/* Sets whether the run has ended. */
+int run_facts_read_end (const struct run_dir *dir, bool *ended, struct err *err);
+/* Calls `fn` for only the last fact, without verifying those before it. */
+int run_facts_read_last (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err);
+/* Decodes the journal's fact `index` into `arena`, which is reset first. ERR_DAMAGE: not a fact. */
+int run_facts_decode (const char *run_id, uint64_t index, struct text bytes, struct arena *arena, struct fact *fact,
+                      struct err *err);
+/* Call it after checking all facts: names hosts that contradict the record on standard error, each once for a run. Not
+ * while a terminal is drawn. */
+void run_facts_warn (const char *run_id);
+/* Readers call this for every fact. ERR_DAMAGE: another run's, or the journal lacks what several workers knew. */
+int run_facts_check_fact (const char *run_id, const struct fact *fact, struct err *err);
+/* Sets the error for a journal that lacks what a worker knew; always -1. */
+int run_facts_set_lost_error (const char *run_id, struct text why, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "common/io/work_budget.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/monitors.h"
 

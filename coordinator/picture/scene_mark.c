@@ -6,12 +6,6 @@
 
 #include "common/base/utf8.h"
 
-int u32_order (const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* `badness` orders "worst first": failed, not yet judged, waiting, fine. */
 static const struct {
     char letter;

@@ -7,7 +7,6 @@
 enum { SCENE_NAMES_COLUMNS = 4096 };
 
 /* scene_mark.c */
-int u32_order (const void *a, const void *b); /* for qsort: the least first */
 const struct board_attempt *scene_attempt_of (const struct board *board, uint32_t host, const struct attempt_key *key);
 enum scene_mark scene_mark_of_attempt (const struct board *board, uint32_t host, const struct board_attempt *attempt);
 enum scene_mark scene_mark_now (const struct board *board, uint32_t host);

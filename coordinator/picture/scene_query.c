@@ -46,8 +46,7 @@ static void read_hosts (const struct plan *plan, struct scene_memo *memo)
         return;
     }
     memo->chosen = arena_array (arena, plan->hosts.n, sizeof (*memo->chosen));
-    if (names.n)
-        qsort (names.items, names.n, sizeof (*names.items), text_order);
+    sort_items (names.items, names.n, sizeof (*names.items), text_order);
     for (uint32_t i = 0; names.n && i < plan->hosts.n; i++)
         memo->chosen[i] = bsearch (&plan->hosts.items[i].name, names.items, names.n, sizeof (*names.items),
                                    text_order) != NULL;

@@ -245,12 +245,6 @@ struct change {
     int64_t by;
 };
 
-static int by_time (const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    return order_u64 (x->at_ms, y->at_ms);
-}
-
 /* Two for each wait at a gate. */
 static uint32_t gate_changes (const struct report_attempts *attempts, struct change *out)
 {
@@ -278,7 +272,7 @@ static void add_counters (struct tracing *tracing)
     uint32_t n = gate_changes (&tracing->attempts, NULL);
     struct change *changes = mem_array (n, sizeof (*changes));
     gate_changes (&tracing->attempts, changes);
-    qsort (changes, n, sizeof (*changes), by_time);
+    qsort (changes, n, sizeof (*changes), u64_order);
     int64_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
         count += changes[i].by;

@@ -19,7 +19,6 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/run_facts.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/key_file.h"
 #include "coordinator/monitor/monitors.h"

@@ -38,12 +38,6 @@ static int by_spelling (const void *a, const void *b)
     return order ? order : (x->value > y->value) - (x->value < y->value);
 }
 
-static int by_number (const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-    return (x > y) - (x < y);
-}
-
 /* The first of them takes the hosts of all. */
 static void drift_facts_join (struct drift_value *values, const struct spelling *alike, uint32_t n, struct arena *arena)
 {
@@ -57,7 +51,7 @@ static void drift_facts_join (struct drift_value *values, const struct spelling 
         at += value->hosts_n;
         value->hosts_n = 0;
     }
-    qsort (hosts, hosts_n, sizeof (*hosts), by_number);
+    qsort (hosts, hosts_n, sizeof (*hosts), u32_order);
     values[alike[0].value].hosts = hosts;
     values[alike[0].value].hosts_n = hosts_n;
 }
@@ -183,7 +177,7 @@ static bool largest_are_equal (const struct drift_fact *fact)
 static const struct drift_value *said_by (const struct drift_fact *fact, uint32_t host)
 {
     for (uint32_t v = 0; v < fact->values_n; v++)
-        if (bsearch (&host, fact->values[v].hosts, fact->values[v].hosts_n, sizeof (host), by_number))
+        if (bsearch (&host, fact->values[v].hosts, fact->values[v].hosts_n, sizeof (host), u32_order))
             return &fact->values[v];
     return NULL;
 }

@@ -166,13 +166,7 @@ bool drift_parse_number (struct text text, double *number)
 
 static void add_measure (struct drift_measures *list, const struct drift_measure *measure, struct arena *arena)
 {
-    if (list->n == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 256;
-        struct drift_measure *items = arena_array (arena, list->capacity, sizeof (*items));
-        if (list->n)
-            memcpy (items, list->items, list->n * sizeof (*items));
-        list->items = items;
-    }
+    list->items = arena_room (arena, list->items, list->n, &list->capacity, 256, sizeof (*list->items));
     list->items[list->n++] = *measure;
 }
 

@@ -105,13 +105,7 @@ enum drift_severity drift_severity_of (struct text fact, uint32_t *order)
 struct drift_item *drift_add_item (struct drift_comparison *work)
 {
     struct drift *out = work->out;
-    if (out->n == work->items_capacity) {
-        work->items_capacity = work->items_capacity ? 2 * work->items_capacity : 16;
-        struct drift_item *items = arena_array (work->arena, work->items_capacity, sizeof (*items));
-        if (out->n)
-            memcpy (items, out->items, out->n * sizeof (*items));
-        out->items = items;
-    }
+    out->items = arena_room (work->arena, out->items, out->n, &work->items_capacity, 16, sizeof (*out->items));
     return &out->items[out->n++];
 }
 

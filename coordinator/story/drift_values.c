@@ -289,12 +289,10 @@ static bool word_at (struct text value, uint32_t at, struct text word)
 /* The digits that begin here, where they are the rank; 0: they are not. */
 static uint32_t rank_at (struct text value, uint32_t at, uint32_t rank)
 {
-    uint32_t end = at;
+    uint32_t end = text_digits_end (value, at);
     uint64_t number;
     if (at && isdigit ((unsigned char) value.ptr[at - 1]))
         return 0;
-    while (end < value.len && isdigit ((unsigned char) value.ptr[end]))
-        end++;
     return text_to_u64 ((struct text){ value.ptr + at, end - at }, &number) && number == rank ? end - at : 0;
 }
 

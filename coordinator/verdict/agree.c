@@ -2,7 +2,6 @@
 
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/verdict/judge.h"
-#include "coordinator/verdict/majority.h"
 #include "coordinator/verdict/topology.h"
 
 static void fail_minority (const struct agree_case *of, const struct text *values, const char *what, enum owner owner,

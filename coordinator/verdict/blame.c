@@ -360,11 +360,6 @@ struct host_mentions {
     uint32_t n, ranks;
 };
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (((const struct known_as *) a)->text, ((const struct known_as *) b)->text);
-}
-
 /* Equal texts become one entry, of NOBODY if several hosts have it. */
 static void fold_shared (struct host_mentions *host_mentions)
 {
@@ -391,7 +386,7 @@ struct host_mentions *host_mentions_make_index (const struct plan *plan, const u
         if (host->address.len)
             host_mentions->items[host_mentions->n++] = (struct known_as){ host->address, i };
     }
-    qsort (host_mentions->items, host_mentions->n, sizeof *host_mentions->items, by_text);
+    sort_items (host_mentions->items, host_mentions->n, sizeof *host_mentions->items, text_order);
     fold_shared (host_mentions);
     return host_mentions;
 }
@@ -400,7 +395,7 @@ static void name_text (const struct host_mentions *host_mentions, struct text wo
 {
     struct known_as key = { .text = word };
     const struct known_as *found = host_mentions->n
-                                       ? bsearch (&key, host_mentions->items, host_mentions->n, sizeof key, by_text)
+                                       ? bsearch (&key, host_mentions->items, host_mentions->n, sizeof key, text_order)
                                        : NULL;
     if (found && found->rank != NOBODY)
         named[found->rank] = true;

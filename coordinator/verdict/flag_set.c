@@ -5,18 +5,13 @@
 
 enum { TOKENS_MAX = 256 };
 
-static int by_text (const void *a, const void *b)
-{
-    return text_compare (*(const struct text *) a, *(const struct text *) b);
-}
-
 struct text flag_set_normalise (struct text flags, struct arena *arena)
 {
     struct text tokens[TOKENS_MAX], rest = flags;
     uint32_t n = 0;
     while (n < TOKENS_MAX && flag_set_next (&rest, &tokens[n]))
         n++;
-    qsort (tokens, n, sizeof (*tokens), by_text);
+    qsort (tokens, n, sizeof (*tokens), text_order);
     struct buf joined;
     buf_init (&joined, flags.len + 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -29,21 +24,9 @@ struct text flag_set_normalise (struct text flags, struct arena *arena)
     return buf_finish (&joined, arena);
 }
 
-static bool flag_set_is_blank (char c)
-{
-    return c == ' ' || c == '\n';
-}
-
 bool flag_set_next (struct text *rest, struct text *word)
 {
-    uint32_t from = 0, end;
-    while (from < rest->len && flag_set_is_blank (rest->ptr[from]))
-        from++;
-    for (end = from; end < rest->len && !flag_set_is_blank (rest->ptr[end]); end++)
-        ;
-    *word = (struct text){ rest->ptr + from, end - from };
-    *rest = (struct text){ rest->ptr + end, rest->len - end };
-    return word->len > 0;
+    return text_next_word (rest, TEXT_LIT (" \n"), word);
 }
 
 bool flag_set_has (struct text set, struct text word)
@@ -89,16 +72,10 @@ void fingerprint_add (struct fingerprint_builder *builder, const char *name, str
     digest_add (builder->state, "\n", 1);
 }
 
-static int flag_set_by_name (const void *a, const void *b)
-{
-    return text_compare (((const struct var *) a)->name, ((const struct var *) b)->name);
-}
-
 void fingerprint_add_vars (struct fingerprint_builder *builder, const struct var *items, uint32_t n)
 {
     struct var *sorted = arena_copy (builder->arena, items, n * sizeof (*items));
-    if (n)
-        qsort (sorted, n, sizeof (*sorted), flag_set_by_name);
+    sort_items (sorted, n, sizeof (*sorted), text_order);
     for (uint32_t i = 0; i < n; i++) {
         fingerprint_add (builder, "name", sorted[i].name);
         fingerprint_add (builder, "value", flag_set_normalise (sorted[i].value, builder->arena));

@@ -61,8 +61,6 @@ static struct text expected_facts_differ (const var_list *expect, const var_list
 
 /* ---- judge ---- */
 
-enum { SPOILING_MAX = 8 };
-
 bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, struct text cause, const char *next)
 {
     out->outcome = outcome;
@@ -279,9 +277,8 @@ static struct cache_counts cache_counts (const struct judge_case *of)
 {
     struct cache_counts counts = { 0 };
     const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
-    counts.complete = frontend != NULL &&
-                      result_counter (of->result, frontend_requests_counter (frontend), &counts.requests) &&
-                      result_counter (of->result, frontend_hits_counter (frontend), &counts.hits) &&
+    counts.complete = frontend != NULL && result_counter (of->result, frontend->requests, &counts.requests) &&
+                      result_counter (of->result, frontend->hits, &counts.hits) &&
                       (result_counter (of->result, "executions", &counts.executions) ||
                        (of->rung->kind == PROGRAM_COMMAND && result_counter (of->result, "steps", &counts.executions)));
     return counts;
@@ -328,13 +325,11 @@ static bool compiled_again (const struct judge_case *of, struct arena *arena, st
 /* A counter that shows that not everything was restored; NULL: all are 0. */
 static const char *spoiling_counter (const struct judge_case *of)
 {
-    const char *names[SPOILING_MAX];
     const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
-    uint32_t n = frontend ? frontend_recompile_counters (frontend, names, SPOILING_MAX) : 0;
-    for (uint32_t i = 0; i < n && i < SPOILING_MAX; i++) {
+    for (uint32_t i = 0; frontend && i < SPOILERS_MAX && frontend->spoilers[i]; i++) {
         uint64_t value = 0;
-        if (result_counter (of->result, names[i], &value) && value > 0)
-            return names[i];
+        if (result_counter (of->result, frontend->spoilers[i], &value) && value > 0)
+            return frontend->spoilers[i];
     }
     return NULL;
 }

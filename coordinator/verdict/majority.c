@@ -1,4 +1,4 @@
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 
 uint32_t majority_count_equal (const struct text *values, uint32_t n, uint32_t at)
 {

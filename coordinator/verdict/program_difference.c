@@ -49,10 +49,7 @@ static bool is_of_host (struct text name)
         "CLOUD_TPU_TASK_ID",           "TPU_PROCESS_PORT",          "TPU_VISIBLE_CHIPS",
         "JAX_COORDINATOR_BIND_ADDRESS"
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (text_is (name, names[i]))
-            return true;
-    return false;
+    return text_is_word (name, names, sizeof names / sizeof names[0]);
 }
 
 static void tell_variable (void *comparison, struct text name, const struct text *mine, const struct text *theirs)

@@ -1,8 +1,8 @@
 #include "coordinator/verdict/judge.h"
 
 #include "common/model/launch_variables.h"
+#include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/flag_set.h"
-#include "coordinator/verdict/majority.h"
 
 /* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; ONE: 1; PLACE: its rank;
  * NAMES, GRID: equal, with as many names, or processes, as hosts; OWN: no two hosts have the same; SIZE: equal, a

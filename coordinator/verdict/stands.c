@@ -4,7 +4,7 @@
 
 #include "common/logs/traceback.h"
 #include "common/model/hostset.h"
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 
 enum { NAMES_BYTES = 256 };
 

@@ -384,12 +384,9 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
     buf_init (&lines, SENTENCE_BYTES);
     buf_init (&printer.words, SENTENCE_BYTES);
     waiting_append_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
-    for (size_t from = 0, at = 0; at < lines.len; at++) {
-        if (lines.ptr[at] != '\n')
-            continue;
-        buf_add (&printer.words, lines.ptr + from, at - from);
+    for (struct text rest = buf_as_text (&lines), line; text_cut (&rest, '\n', &line);) {
+        buf_add_text (&printer.words, line);
         plain_say (&printer, now_ms);
-        from = at + 1;
     }
     buf_release (&printer.words);
     buf_release (&lines);

@@ -470,8 +470,7 @@ static uint32_t stacks_groups (const struct board *board, struct arena *arena, s
             all[groups++] = (struct stacks_group){ .hosts = &hosts[i] };
         all[groups - 1].n++;
     }
-    if (groups)
-        qsort (all, groups, sizeof *all, stacks_by_size);
+    sort_items (all, groups, sizeof *all, stacks_by_size);
     return groups;
 }
 

@@ -238,8 +238,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
         group_for (&table, WAIT_CACHE, board->awaited)->since_ms = board->awaited_since_ms;
     if (board->retry.key.attempt && now_ms < board->retry.due_ms)
         group_for (&table, WAIT_RETRY, (struct text){ 0 })->since_ms = board->retry.planned_ms;
-    if (table.n)
-        qsort (table.items, table.n, sizeof (*table.items), longest_first);
+    sort_items (table.items, table.n, sizeof (*table.items), longest_first);
     uint32_t shown = least_u64 (table.n, lines);
     for (uint32_t i = 0; i < shown; i++)
         waiting_add_line (&printer, &table.items[i]);

@@ -6,7 +6,7 @@
 #include "common/io/clock.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/view/record_json.h"
 

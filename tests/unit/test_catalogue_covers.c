@@ -1,7 +1,7 @@
 /* links: catalogue */
 /* What runs use of a bundle's generations, and in which order it is told to the one that builds upon them. */
 #include "catalogue_fixture.h"
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 #include "test.h"
 
 static const struct generation_user user = { .run = { .ptr = "0123456789abcdef0123456789abcdef", .len = 32 },

@@ -1,6 +1,6 @@
 /* links: simulated */
 /* What a generation that is built upon another one holds, when there were many before it. */
-#include "coordinator/verdict/majority.h"
+#include "coordinator/verdict/agree.h"
 #include "stretched.h"
 #include "test.h"
 #include "write_lease_fixture.h"

@@ -1,5 +1,5 @@
 /* links: frontend model base */
-#include "common/frontend/frontend_row.h"
+#include "common/frontend/frontend.h"
 #include "common/model/requirements.h"
 #include "test.h"
 
@@ -19,7 +19,7 @@ TEST (every_name_finds_its_row)
     uint32_t n = frontend_names (names, NAMES_MAX);
     assert_in_range (n, 2, NAMES_MAX);
     for (uint32_t i = 0; i < n; i++)
-        assert_string_equal (frontend_name (frontend_find (text_of (names[i]))), names[i]);
+        assert_string_equal (frontend_find (text_of (names[i]))->name, names[i]);
     assert_null (frontend_find (TEXT_LIT ("torch_tp")));
     assert_null (frontend_find ((struct text){ 0 }));
     names[1] = NULL;
@@ -90,7 +90,7 @@ TEST (a_plain_program_is_left_alone)
     frontend_base_env (plain, &t->arena, &env);
     assert_int_equal (env.n, 0);
     assert_false (frontend_has_cache (plain));
-    assert_string_equal (frontend_hits_counter (plain), "");
+    assert_string_equal (plain->hits, "");
 }
 
 TEST (what_the_roles_set_is_owned)
@@ -120,10 +120,10 @@ TEST (what_a_program_needs_of_jax_is_owned)
 TEST (jax_has_its_counters_and_its_writer)
 {
     const struct frontend *jax = frontend_find (TEXT_LIT ("jax"));
-    assert_string_equal (frontend_requests_counter (jax), "compile_requests");
-    assert_string_equal (frontend_hits_counter (jax), "cache_hits");
-    assert_true (frontend_writer_is_rank_0 (jax));
-    assert_false (frontend_writer_is_rank_0 (frontend_find (TEXT_LIT ("torch_xla"))));
+    assert_string_equal (jax->requests, "compile_requests");
+    assert_string_equal (jax->hits, "cache_hits");
+    assert_true (jax->writer_is_rank_0);
+    assert_false (frontend_find (TEXT_LIT ("torch_xla"))->writer_is_rank_0);
 }
 
 struct problem_case {
@@ -189,16 +189,12 @@ TEST (an_empty_bundle_has_no_problem)
 
 TEST (what_a_restored_run_may_not_count_is_named)
 {
-    const char *names[NAMES_MAX];
-    const struct frontend *torch = frontend_find (TEXT_LIT ("torch_xla"));
-    uint32_t n = frontend_recompile_counters (torch, names, NAMES_MAX), found = 0;
-    for (uint32_t i = 0; i < n; i++)
+    const char *const *names = frontend_find (TEXT_LIT ("torch_xla"))->spoilers;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < SPOILERS_MAX && names[i]; i++)
         found += text_is (text_of (names[i]), "CompileTime") || text_is (text_of (names[i]), "PersistentCacheMiss") ||
                  text_is (text_of (names[i]), "PersistentCacheDeserializeFailure") ||
                  text_is (text_of (names[i]), "UncachedCompile");
     assert_int_equal (found, 4);
-    names[1] = NULL;
-    assert_int_equal (frontend_recompile_counters (torch, names, 1), n);
-    assert_null (names[1]);
-    assert_int_equal (frontend_recompile_counters (frontend_find (TEXT_LIT ("plain")), names, NAMES_MAX), 0);
+    assert_null (frontend_find (TEXT_LIT ("plain"))->spoilers[0]);
 }

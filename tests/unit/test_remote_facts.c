@@ -3,7 +3,7 @@
 
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/monitor/monitors.h"

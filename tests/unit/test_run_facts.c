@@ -2,7 +2,7 @@
 /* What a journal holds at an index is a fact of this run, with this index, and the first is run-opened. */
 
 #include "common/wire/wire.h"
-#include "coordinator/journal/run_facts.h"
+#include "coordinator/journal/run_dir.h"
 #include "test.h"
 
 static const char run_id[] = "0123456789abcdef0123456789abcdef";

@@ -199,7 +199,7 @@ static const char *modules_of (const struct msg_run *run, struct arena *arena)
     struct text name = run->rung.files.n ? run->rung.files.items[0].name : (struct text){ 0 };
     struct text folder = text_format (arena, "%.*s/", TEXT_ARG (run->profile.frontend));
     bool is_ours = text_starts (name, folder.ptr) && !text_is (path_name (name), "probe.py");
-    return frontend && is_ours && !run->profile.executes ? frontend_modules (frontend) : NULL;
+    return frontend && is_ours && !run->profile.executes ? frontend->modules : NULL;
 }
 
 static int make_canary (const struct msg_run *run, const struct command_context *context,

@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 #include "worker/probe/child_report.h"
-#include "worker/probe/plugin.h"
 
 /* ---- program ---- */
 
 /* A tiny program on a device: compiled, run, its value checked, serialised, loaded again and run again.
  *
- * As plugin.h: it runs in the child, says what goes wrong with child_report.h, and returns -1 then. */
+ * As plugin.c: it runs in the child, says what goes wrong with child_report.h, and returns -1 then. */
 struct program {
     struct client *client;
     void *loaded, *executable; /* as compiled */

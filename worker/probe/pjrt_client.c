@@ -1,6 +1,5 @@
-#include "worker/probe/plugin.h"
-
 #include "worker/probe/child_report.h"
+
 #include <string.h>
 
 enum { NAME_TOLD_MAX = 255, VERSION_TOLD_MAX = 1000 };

@@ -1,7 +1,6 @@
-#include "worker/probe/plugin.h"
+#include "worker/probe/child_report.h"
 
 #include "common/base/digest.h"
-#include "worker/probe/child_report.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
