@@ -9,7 +9,6 @@ enum { FIRST_BYTES = 256 };
 
 void buf_init (struct buf *buf, size_t max)
 {
-    assert (max < SIZE_MAX);
     *buf = (struct buf){ .max = max };
 }
 
@@ -28,6 +27,7 @@ void buf_clear (struct buf *buf)
 /* One byte more than `capacity` is allocated: the terminator of buf_c has its place even at `max`. */
 static void grow_to (struct buf *buf, size_t capacity)
 {
+    assert (capacity < SIZE_MAX);
     buf->ptr = mem_grow (buf->ptr, capacity + 1, 1);
     buf->capacity = capacity;
 }

@@ -20,7 +20,7 @@ struct buf {
     bool overflow;
 };
 
-void buf_init (struct buf *buf, size_t max);
+void buf_init (struct buf *buf, size_t max); /* { .max = MAX } is an empty buffer as well */
 void buf_release (struct buf *buf);
 void buf_clear (struct buf *buf); /* len = 0, overflow = false; keeps the memory */
 void buf_add (struct buf *buf, const void *bytes, size_t len);

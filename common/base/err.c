@@ -27,10 +27,9 @@ static void trim_half_character (char *text, size_t len)
 /* One line, for a log or a terminal, whatever the arguments held: they quote hosts, files and programs. */
 static void make_plain (char *text, size_t bytes)
 {
-    struct buf safe;
     for (char *at = text; (at = strpbrk (at, "\n\r\t"));)
         *at = ' ';
-    buf_init (&safe, 16 * ERR_TEXT_BYTES);
+    struct buf safe = { .max = 16 * ERR_TEXT_BYTES };
     buf_escaped (&safe, text_of (text), 0);
     if ((size_t) snprintf (text, bytes, "%s", buf_c (&safe)) >= bytes)
         trim_half_character (text, bytes - 1);

@@ -261,8 +261,7 @@ struct collection {
 
 static struct text escape (struct arena *arena, struct text text, uint32_t bytes_max)
 {
-    struct buf escaped;
-    buf_init (&escaped, 8 * (size_t) text.len + 16);
+    struct buf escaped = { .max = 8 * (size_t) text.len + 16 };
     buf_escaped (&escaped, text, 0);
     struct text kept = text_copy (arena, text_clip (buf_as_text (&escaped), bytes_max));
     buf_release (&escaped);

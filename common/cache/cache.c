@@ -402,14 +402,13 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     struct generation generation;
     struct manifest manifest;
     struct arena scratch = { 0 };
-    struct buf bytes;
     int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
         return err_set (err, ERR_REFUSED,
                         "only the writer of a cache generation can seal it, and this host is not its writer");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
-    buf_init (&bytes, MANIFEST_BYTES_MAX);
+    struct buf bytes = { .max = MANIFEST_BYTES_MAX };
     if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err)) {
         err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
         goto out;

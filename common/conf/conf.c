@@ -8,8 +8,7 @@
 /* Checks the plan against the bounds of messages and facts, which are stricter than those of single keys. */
 static void check_bounds (struct draft *draft)
 {
-    struct buf why;
-    buf_init (&why, ERR_TEXT_BYTES);
+    struct buf why = { .max = ERR_TEXT_BYTES };
     if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
         problem_at (draft->problems, draft->root, "the files describe a run that exceeds a limit of sliceup: %s",
                     buf_c (&why));

@@ -182,8 +182,7 @@ int draft_names (struct draft *draft, const struct conf_value *list, uint32_t ma
 
 static const char *list_of (struct draft *draft, unsigned launchers)
 {
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
+    struct buf list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 1; i < launcher_names.n; i++)
         if (launchers & (1u << i))
             buf_printf (&list, "%s%s", list.len ? ", " : "", launcher_names.of[i]);
@@ -364,8 +363,7 @@ static int yaml_to_json_add_value (const struct yaml_node *node, struct text nam
 
 int yaml_to_json (const struct yaml_node *node, struct text name, struct text *json, struct problem_list *problems)
 {
-    struct buf buf;
-    buf_init (&buf, JSON_MAX_BYTES);
+    struct buf buf = { .max = JSON_MAX_BYTES };
     int result = yaml_to_json_add_value (node, name, &buf, problems);
     if (result == 0 && buf.overflow)
         result = problem_at (problems, node, "the argument %.*s is longer than %d bytes as JSON", TEXT_ARG (name),

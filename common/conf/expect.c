@@ -46,9 +46,8 @@ static void expect_read_one (struct draft *draft, const struct yaml_node *key, v
 /* {"libc6":""}: the names are of letters, digits and "+.-". */
 static struct text packages_json (const var_list *expect, uint32_t *n, struct arena *arena)
 {
-    struct buf json;
     *n = 0;
-    buf_init (&json, TEXT_MAX_BYTES);
+    struct buf json = { .max = TEXT_MAX_BYTES };
     for (uint32_t i = 0; i < expect->n; i++)
         if (text_starts (expect->items[i].name, EXPECT_PACKAGE))
             buf_printf (&json, "%s\"%.*s\":\"\"", (*n)++ ? "," : "{", TEXT_ARG (package_of (expect->items[i].name)));

@@ -291,9 +291,8 @@ static void hosts_add_file (struct host_list *list, const struct conf_value *fil
 static void ask_source (struct host_list *list, const struct conf_value *from)
 {
     const struct draft *draft = list->draft;
-    struct buf set;
     struct err err;
-    buf_init (&set, SOURCE_MAX_BYTES);
+    struct buf set = { .max = SOURCE_MAX_BYTES };
     const char *word = text_copy (draft->arena, from->text).ptr;
     if (!draft->options->host_source)
         problem_at (draft->problems, from->node, "from: %s is not available here, expected host sets", word);
@@ -394,8 +393,7 @@ void draft_hosts (struct draft *draft)
 
 static const char *group_names (const struct draft *draft)
 {
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
+    struct buf list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < draft->groups.n; i++)
         buf_printf (&list, "%s%.*s", i ? ", " : "", TEXT_ARG (draft->groups.items[i].name));
     return buf_finish (&list, draft->arena).ptr;

@@ -334,11 +334,10 @@ static void keep_pack (struct draft *draft, struct text top, struct buf *bytes, 
 const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
     struct err err = { .text = "it is no folder, relative to the ladder file" };
-    struct buf bytes;
     char *real = realpath (source_beside (draft->arena, at->file, at->text), NULL);
     struct text top = text_copy (draft->arena, text_of (real));
     free (real);
-    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    struct buf bytes = { .max = KIT_FILE_MAX_BYTES };
     if (top.len && (!draft->options->pack_folder || draft->options->pack_folder (top.ptr, &bytes, &err) == 0)) {
         keep_pack (draft, top, &bytes, rung);
         return top.ptr;

@@ -186,8 +186,7 @@ static const struct rung *first_that_starts (const struct plan *plan, enum scope
 
 static struct text rungs_of_hosts (const struct plan *plan, struct arena *arena)
 {
-    struct buf names;
-    buf_init (&names, ERR_TEXT_BYTES);
+    struct buf names = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < plan->rungs.n; i++)
         if (plan->rungs.items[i].scope == SCOPE_HOST)
             buf_printf (&names, "%s%.*s", names.len ? ", " : "", TEXT_ARG (plan->rungs.items[i].id));

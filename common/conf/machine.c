@@ -110,9 +110,8 @@ int conf_find_machine (const char *share_dir, const struct slice_shape *shape, s
 /* "2,2,1" of a grid of two dimensions is "2x2". */
 static struct text grid_of (const struct machine_type *machine, struct arena *arena)
 {
-    struct buf grid;
     struct text rest = machine->bounds;
-    buf_init (&grid, ID_MAX_BYTES);
+    struct buf grid = { .max = ID_MAX_BYTES };
     for (uint32_t i = 0; i < machine->dimensions && rest.len; i++) {
         buf_puts (&grid, i ? "x" : "");
         buf_add_text (&grid, text_take_until (&rest, ','));

@@ -62,8 +62,7 @@ void warning_at (struct problem_list *problems, const struct yaml_node *node, co
 
 const char *problem_quote (struct problem_list *problems, struct text text)
 {
-    struct buf buf;
-    buf_init (&buf, ERR_TEXT_BYTES);
+    struct buf buf = { .max = ERR_TEXT_BYTES };
     buf_byte (&buf, '\'');
     buf_escaped (&buf, text, QUOTED_COLUMNS);
     buf_byte (&buf, '\'');
@@ -106,10 +105,9 @@ void conf_print_problem (const struct conf_problem *problem, struct buf *out)
 static int first_error (const struct problem_list *problems, struct err *err)
 {
     for (uint32_t i = 0; i < problems->n; i++) {
-        struct buf line;
         if (problems->items[i].warning)
             continue;
-        buf_init (&line, ERR_TEXT_BYTES);
+        struct buf line = { .max = ERR_TEXT_BYTES };
         conf_print_problem (&problems->items[i], &line);
         err_set (err, ERR_CONFIG, "%s", buf_c (&line));
         buf_release (&line);
@@ -122,8 +120,7 @@ static int first_error (const struct problem_list *problems, struct err *err)
 int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
                      const char *const known[], uint32_t n)
 {
-    struct buf list;
-    buf_init (&list, ERR_TEXT_BYTES);
+    struct buf list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < n; i++)
         buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
     const char *near = nearest_word (at->text, known, n);

@@ -263,8 +263,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
 /* {"name":value,...}: what draft_args makes of the map, as one object. -1: it is too long. */
 static int write_options (struct draft *draft, const var_list *options, struct text *json)
 {
-    struct buf buf;
-    buf_init (&buf, JSON_MAX_BYTES);
+    struct buf buf = { .max = JSON_MAX_BYTES };
     for (uint32_t i = 0; i < options->n; i++)
         buf_printf (&buf, "%s\"%.*s\":%.*s", i ? "," : "{", TEXT_ARG (options->items[i].name),
                     TEXT_ARG (options->items[i].value));

@@ -26,8 +26,7 @@ static bool is_nothing (const struct yaml_node *node)
 
 static const char *expectation (const struct conf_key *key, struct arena *arena)
 {
-    struct buf buf;
-    buf_init (&buf, ERR_TEXT_BYTES);
+    struct buf buf = { .max = ERR_TEXT_BYTES };
     key_describe_value (key, &buf);
     return buf_finish (&buf, arena).ptr;
 }
@@ -54,10 +53,9 @@ static bool is_simple (struct text text)
 /* "a, b" and "a b" as [a, b]; empty: not a list. */
 static struct text as_list (struct text text, struct arena *arena)
 {
-    struct buf list;
     struct text word;
     bool simple = true;
-    buf_init (&list, ERR_TEXT_BYTES);
+    struct buf list = { .max = ERR_TEXT_BYTES };
     while (text_next_word (&text, TEXT_LIT (" ,"), &word)) {
         buf_printf (&list, "%s%.*s", list.len ? ", " : "", TEXT_ARG (word));
         simple &= is_simple (word);
@@ -164,9 +162,8 @@ static void section_report_unknown (const struct section_schema *section, const 
                                     struct problem_list *problems)
 {
     const char *names[KEYS_MOST];
-    struct buf list;
     assert (section->keys_n <= KEYS_MOST);
-    buf_init (&list, ERR_TEXT_BYTES);
+    struct buf list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < section->keys_n; i++) {
         names[i] = section->keys[i].name;
         buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
@@ -205,8 +202,7 @@ static bool section_is_file (const struct section_schema *section)
 static void report_empty (const struct section_schema *section, const struct yaml_node *map,
                           struct problem_list *problems)
 {
-    struct buf keys;
-    buf_init (&keys, ERR_TEXT_BYTES);
+    struct buf keys = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < section->keys_n; i++)
         if (section->keys[i].required)
             buf_printf (&keys, "%s%s", keys.len ? ", " : "", section->keys[i].name);

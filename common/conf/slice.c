@@ -61,13 +61,12 @@ static int read_axes (struct draft *draft, const struct yaml_node *map, struct m
 static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, uint64_t devices)
 {
     uint32_t product = mesh_devices (mesh), chosen = mesh->n;
-    struct buf text;
     for (uint32_t i = mesh->n; product > 0 && i-- > 0;)
         if (devices % (product / mesh->items[i].size) == 0)
             chosen = i;
     if (chosen == mesh->n)
         return text_format (draft->arena, "{host: %u}", (uint32_t) devices).ptr;
-    buf_init (&text, ERR_TEXT_BYTES);
+    struct buf text = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < mesh->n; i++)
         buf_printf (&text, "%s%.*s: %u", i ? ", " : "{", TEXT_ARG (mesh->items[i].axis),
                     i == chosen ? (uint32_t) (devices / (product / mesh->items[i].size)) : mesh->items[i].size);

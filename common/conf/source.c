@@ -194,12 +194,11 @@ static int source_fill (struct source *source, const char *real, struct buf *byt
 int source_read (struct source *source, const struct conf_file_kind *kind, const char *share_dir,
                  const struct yaml_node *at, struct problem_list *problems)
 {
-    struct buf bytes;
     struct source found = { 0 };
     int result = -1;
     if (at->text.len == 0)
         return problem_at (problems, at, "an empty name, expected the name or path of a %s", kind->what);
-    buf_init (&bytes, SOURCE_MAX_BYTES);
+    struct buf bytes = { .max = SOURCE_MAX_BYTES };
     found.shown = source_find (kind, share_dir, at, problems->arena);
     char *real = realpath (found.shown, NULL);
     if (real)

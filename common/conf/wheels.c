@@ -121,9 +121,8 @@ static int read_folder (struct wheel_draft *wheels)
 
 static void check_served (const struct wheel_draft *wheels)
 {
-    struct buf lacking;
     uint32_t n = 0;
-    buf_init (&lacking, 16 * 1024);
+    struct buf lacking = { .max = 16 * 1024 };
     for (uint32_t i = 0; i < wheels->pins.n; i++) {
         const struct requirement *pin = &wheels->pins.items[i];
         if (!wheels->served[i] && !pin->marker.len && ++n <= LACKING_MAX) /* with one, not every host needs it */

@@ -150,8 +150,7 @@ void frontend_base_env (const struct frontend *frontend, struct arena *arena, va
 /* "0,1,2,3" */
 static struct text chip_numbers (uint32_t chips, struct arena *arena)
 {
-    struct buf numbers;
-    buf_init (&numbers, (size_t) chips * 12 + 1);
+    struct buf numbers = { .max = (size_t) chips * 12 + 1 };
     for (uint32_t i = 0; i < chips; i++)
         buf_printf (&numbers, "%s%u", i ? "," : "", i);
     return buf_finish (&numbers, arena);
@@ -389,8 +388,7 @@ const char *launch_lint_variable (const struct profile *profile, struct text nam
     struct text flag;
     const char *why = value ? why_no_flags (name, *value, &flag) : NULL;
     if (why) {
-        struct buf told;
-        buf_init (&told, FLAG_WHY_BYTES);
+        struct buf told = { .max = FLAG_WHY_BYTES };
         buf_escaped_after (&told, "'", flag, FLAG_COLUMNS);
         buf_printf (&told, "' of it %s", why);
         why = text_copy (arena, buf_as_text (&told)).ptr;

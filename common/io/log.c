@@ -13,8 +13,7 @@ static void log_say (const struct log *log, const char *format, va_list args)
     int len = vsnprintf (message, sizeof message, format, args);
     if (len < 0)
         return;
-    struct buf line;
-    buf_init (&line, 16 * LINE_BYTES_MAX);
+    struct buf line = { .max = 16 * LINE_BYTES_MAX };
     buf_puts (&line, log->program ? log->program : "sliceup");
     buf_puts (&line, ": ");
     buf_escaped (&line, text_of (message), 0);

@@ -163,9 +163,8 @@ enum { STAT_MAX_BYTES = 4096, ARG_START_FIELD = 48 }; /* proc(5), stat: arg_star
 
 bool process_words_find (struct process_words *out)
 {
-    struct buf stat;
     uintptr_t from = 0, to = 0, variables = 0, end = 0;
-    buf_init (&stat, STAT_MAX_BYTES);
+    struct buf stat = { .max = STAT_MAX_BYTES };
     char *at = file_read ("/proc/self/stat", &stat, NULL) == 0 ? strrchr (buf_c (&stat), ')') : NULL;
     for (int field = 2; at && field < ARG_START_FIELD; field++)
         at = strchr (at + 1, ' ');

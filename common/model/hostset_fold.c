@@ -397,8 +397,7 @@ void hostset_fold (const struct text *names, uint32_t n, struct buf *out)
 
 struct text hostset_folded (const struct text *names, uint32_t n, uint32_t max_bytes, struct arena *arena)
 {
-    struct buf folded;
-    buf_init (&folded, FOLDED_MAX_BYTES);
+    struct buf folded = { .max = FOLDED_MAX_BYTES };
     hostset_fold (names, n, &folded);
     struct text text = text_copy (arena, text_clip (buf_as_text (&folded), max_bytes));
     buf_release (&folded);

@@ -295,11 +295,10 @@ int hostset_item_expand (const struct hostset_item *item, const struct hostset_s
                          struct name_list *names)
 {
     struct turn turns[ITEM_BRACKETS_MAX];
-    struct buf name;
     uint64_t count = hostset_item_count (item);
     int rc = 0;
     assert (count <= UINT32_MAX);
-    buf_init (&name, HOST_NAME_MAX_BYTES);
+    struct buf name = { .max = HOST_NAME_MAX_BYTES };
     *names = (struct name_list){ .items = arena_array (arena, count, sizeof *names->items) };
     for (uint32_t i = 0; i < item->brackets_n; i++)
         begin_turn (item, &turns[i], item->brackets[i].spans_from);
@@ -380,8 +379,7 @@ struct text hostset_scan_digits (struct hostset_scan *scan)
 
 int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what)
 {
-    struct buf shown;
-    buf_init (&shown, 1024);
+    struct buf shown = { .max = 1024 };
     if (at < scan->all.len)
         buf_escaped (&shown, hostset_scan_text_between (scan, at, scan->all.len), SHOWN_COLUMNS);
     err_set (scan->err, code, "host set, character %" PRIu32 " (%s%s): %s", at + 1,

@@ -110,10 +110,9 @@ static void launch_variables_add_value (struct buf *out, const struct piece *pie
 
 static struct text filled (struct text value, const struct launch_place *place, struct arena *arena)
 {
-    struct buf out;
     if (!value.len || !memchr (value.ptr, '{', value.len))
         return value;
-    buf_init (&out, (size_t) HOSTS_MAX * (NAME_MAX_BYTES + 1) + TEXT_MAX_BYTES);
+    struct buf out = { .max = (size_t) HOSTS_MAX * (NAME_MAX_BYTES + 1) + TEXT_MAX_BYTES };
     while (value.len) {
         struct piece piece = take_piece (&value);
         buf_add_text (&out, piece.before);

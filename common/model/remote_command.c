@@ -101,9 +101,8 @@ int remote_command_take (struct remote_command *command, const struct frame *fra
 
 void remote_end_put (const struct remote_end *end, struct buf *out)
 {
-    struct buf words;
     struct text why = text_clip (end->why, REMOTE_WHY_MAX_BYTES);
-    buf_init (&words, REMOTE_WHY_MAX_BYTES + 128);
+    struct buf words = { .max = REMOTE_WHY_MAX_BYTES + 128 };
     buf_printf (&words, "%s %u %u %u %" PRIu64 " %.*s", enum_name_of (&remote_how_names, end->how), end->number,
                 end->strays, end->unkillable, end->took_ms, TEXT_ARG (why));
     frame_put (out, REMOTE_END, buf_as_text (&words));

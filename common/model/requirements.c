@@ -50,8 +50,7 @@ struct text requirement_normal_name (struct text name, struct arena *arena)
 
 static int requirements_refuse (struct place at, struct text what, const char *expected)
 {
-    struct buf shown;
-    buf_init (&shown, ERR_TEXT_BYTES);
+    struct buf shown = { .max = ERR_TEXT_BYTES };
     buf_byte (&shown, '"');
     buf_escaped (&shown, text_trimmed (what), SHOWN_COLUMNS);
     buf_printf (&shown, "\": %s", expected);
@@ -309,14 +308,13 @@ int requirements_check (struct text bytes, struct arena *arena, requirements_tol
 {
     struct requirements all = { .items = arena_array (arena, REQUIREMENTS_MAX, sizeof *all.items) };
     struct place at = { 1, told, owner };
-    struct buf joined;
     const char *whole = bytes.len > REQUIREMENTS_BYTES_MAX || !text_is_utf8 (bytes)
                             ? "expected at most 4 MiB of UTF-8 (`iconv -f utf-16 -t utf-8` converts PowerShell's files)"
                             : other_tool (bytes, arena);
     int rc = 0;
     text_skip (&bytes, text_starts (bytes, "\xef\xbb\xbf") ? 3 : 0); /* pip skips this mark as well */
     /* Each physical line adds its own bytes and one space. */
-    buf_init (&joined, (size_t) bytes.len * 2 + 2);
+    struct buf joined = { .max = (size_t) bytes.len * 2 + 2 };
     for (uint32_t taken = 0; !whole && bytes.len;) {
         at.line = taken + 1;
         take_logical (&bytes, &taken, &joined);

@@ -51,10 +51,9 @@ static uint32_t authority_end (struct text value, uint32_t from)
 
 struct text secret_redact_url (struct arena *arena, struct text value)
 {
-    struct buf shown;
     if (!text_find (value, TEXT_LIT ("://"), NULL))
         return value;
-    buf_init (&shown, (size_t) value.len * 4 + 1);
+    struct buf shown = { .max = (size_t) value.len * 4 + 1 };
     while (value.len) {
         uint32_t at, end;
         if (!text_find (value, TEXT_LIT ("://"), &at))

@@ -204,10 +204,9 @@ static int catalogue_generation_publish (const struct catalogue *catalogue, stru
 int catalogue_publish (struct catalogue *catalogue, struct text run, const struct fact_generation *generation,
                        struct err *err)
 {
-    struct buf record;
     int rc = -1;
     assert (generation->token > 0 && generation->token <= INT64_MAX);
-    buf_init (&record, CATALOGUE_RECORD_MAX_BYTES);
+    struct buf record = { .max = CATALOGUE_RECORD_MAX_BYTES };
     wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), generation);
     if (record.overflow)
         err_set (err, ERR_LIMIT, "cannot publish generation %" PRIu64 ": its record would be longer than %d bytes",

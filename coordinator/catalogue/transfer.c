@@ -402,8 +402,7 @@ static int copy_all (const struct generation *from, const struct manifest *manif
 static int write_files (const struct manifest *manifest, const char *part, struct text json, struct err *err)
 {
     char path[PATH_MAX + NAME_BYTES];
-    struct buf bytes;
-    buf_init (&bytes, MANIFEST_BYTES_MAX);
+    struct buf bytes = { .max = MANIFEST_BYTES_MAX };
     manifest_print (manifest, &bytes); /* gives the bytes it was parsed from, since it has one spelling */
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED "/" MANIFEST_NAME, part);
     int rc = bytes.overflow ? err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX)

@@ -24,8 +24,7 @@ const struct cli_command *cli_arguments_command (const struct cli_arguments *arg
 
 struct text cli_arguments_title (const struct cli_arguments *arguments, struct arena *arena)
 {
-    struct buf title;
-    buf_init (&title, TITLE_BYTES);
+    struct buf title = { .max = TITLE_BYTES };
     for (uint32_t i = 1; i < arguments->depth; i++)
         buf_printf (&title, " %s", arguments->path[i]->name);
     return buf_finish (&title, arena);
@@ -111,11 +110,10 @@ static const char *misplaced (const struct reader *reader, bool top)
 static int arguments_refuse (const struct reader *reader, const char *word)
 {
     struct arena arena = { 0 };
-    struct buf owners;
     struct text rest = text_of (word), name = text_take_until (&rest, '=');
     bool top = reader->out->depth == 1;
     struct text title = cli_arguments_title (reader->out, &arena);
-    buf_init (&owners, SAID_BYTES);
+    struct buf owners = { .max = SAID_BYTES };
     add_owners (reader->root, "", name, &owners);
     const char *guess = owners.len ? NULL : arguments_nearest (reader, name);
     bool command = cli_arguments_command (reader->out)->subcommands != NULL;
@@ -245,10 +243,9 @@ static int arguments_check_options (const struct reader *reader)
 static int check_subcommand (const struct reader *reader)
 {
     const struct cli_command *const *row = cli_arguments_command (reader->out)->subcommands;
-    struct buf names;
     if (!row || reader->out->depth == 1 || cli_arguments_command (reader->out)->run)
         return 0;
-    buf_init (&names, SAID_BYTES);
+    struct buf names = { .max = SAID_BYTES };
     for (; *row; row++)
         buf_printf (&names, "%s%s", names.len ? row[1] ? ", " : " or " : "", (*row)->name);
     err_set (reader->err, ERR_USAGE, "expected %s", buf_c (&names));

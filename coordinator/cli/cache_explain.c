@@ -129,8 +129,7 @@ static struct result whole (const struct side *side, const struct result *rung)
 
 static struct text args_of (const struct rung *rung, struct arena *arena)
 {
-    struct buf out;
-    buf_init (&out, 1 << 16);
+    struct buf out = { .max = 1 << 16 };
     for (uint32_t i = 0; i < rung->args.n; i++)
         buf_printf (&out, "%s%.*s=%.*s", i ? " " : "", TEXT_ARG (rung->args.items[i].name),
                     TEXT_ARG (rung->args.items[i].value));
@@ -141,8 +140,7 @@ static struct text args_of (const struct rung *rung, struct arena *arena)
 
 static struct text mesh_of (const struct plan *plan, struct arena *arena)
 {
-    struct buf out;
-    buf_init (&out, 4096);
+    struct buf out = { .max = 4096 };
     for (uint32_t i = 0; i < plan->mesh.n; i++)
         buf_printf (&out, "%s%.*s=%u", i ? " " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
     return buf_finish (&out, arena);
@@ -311,8 +309,7 @@ static void cache_explain_add_rung (const struct explained *rung, const struct s
 static int cache_explain_show_text (const struct explanation *all)
 {
     struct style style = cli_detect_style (all->cli);
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     style.columns = 0;
     struct line line = line_begin (&out, &style);
     line_printf (&line, "here: %.*s in run %.8s   there: %.*s in run %.8s", TEXT_ARG (all->here.host), all->here.dir.id,

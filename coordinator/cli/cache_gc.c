@@ -180,8 +180,7 @@ static int cache_gc_show_text (const struct collection *gc)
 {
     char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (gc->cli);
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     style.columns = 0;
     for (uint32_t i = 0; i < gc->n; i++)
         cache_gc_add_line (gc, &gc->lines[i], &style, &out);

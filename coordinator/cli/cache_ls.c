@@ -196,8 +196,7 @@ static enum paint paint_of (const struct catalogue_entry *entry)
 static struct text used_by (const struct catalogue_entry *entry, struct arena *arena)
 {
     enum { SHOWN = 3 };
-    struct buf out;
-    buf_init (&out, 4096);
+    struct buf out = { .max = 4096 };
     for (uint32_t i = 0; i < entry->users.n && i < SHOWN; i++)
         buf_printf (&out, "%s%.8s on %.*s", i ? ", " : "used by ", entry->users.items[i].run.ptr,
                     TEXT_ARG (entry->users.items[i].machine));
@@ -338,8 +337,7 @@ static void add_ls_family_text (struct listing *list, const struct ls_family *fa
 static int cache_ls_show_text (struct listing *list)
 {
     struct style style = cli_detect_style (list->cli);
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     add_title (list, &style, &out);
     if (list->families_n == 0)
         buf_puts (&out, "this cache is empty\n");

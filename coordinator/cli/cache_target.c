@@ -204,8 +204,7 @@ static struct text rung_of (struct text cover)
 
 struct text cache_covered_rungs (const struct fact_generation *generation, struct arena *arena)
 {
-    struct buf out;
-    buf_init (&out, 1 << 20);
+    struct buf out = { .max = 1 << 20 };
     for (uint32_t i = 0; i < generation->covers.n; i++) {
         struct text rung = rung_of (generation->covers.items[i]);
         bool before = false;

@@ -42,8 +42,7 @@ static const struct catalogue_entry *cache_transfer_choose (const struct catalog
 static int cache_transfer_describe (const struct cli *cli, const struct catalogue_entry *entry, struct arena *arena,
                                     struct text *out, struct err *err)
 {
-    struct buf json;
-    buf_init (&json, TRANSFER_JSON_MAX_BYTES);
+    struct buf json = { .max = TRANSFER_JSON_MAX_BYTES };
     json_print_release (json_pack ("{s:i, s:o, s:I, s:o}", "format", TRANSFER_FORMAT, "writer_host",
                                    escaped_json (cache_writer_name (cli->home, entry, arena)), "exported_wall_ms",
                                    (json_int_t) clock_wall_ms (), "generation",
@@ -59,7 +58,6 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
 {
     char size[SIZE_TEXT_BYTES];
     struct text folder = text_of (request->operands[1]);
-    struct buf out;
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-export/1",
                                json_pack ("{s:I, s:o, s:o, s:i, s:I, s:o}", "generation",
@@ -67,7 +65,7 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
                                           "sha256", escaped_json (generation->sha256), "entries",
                                           (int) generation->entries, "bytes", (json_int_t) generation->bytes, "folder",
                                           escaped_json (folder)));
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     buf_printf (&out, "exported generation %" PRIu64 " of %.*s", generation->token, TEXT_ARG (generation->bundle));
     buf_escaped_after (&out, " to ", folder, 0);
     buf_printf (&out, ": %u entries, %s, manifest sha256 %.*s\n", generation->entries,
@@ -196,10 +194,9 @@ static int read_claim (const json_t *json, struct fact_generation *claim, struct
 static int load_claim (const char *folder, struct fact_generation *claim, struct arena *arena, struct err *err)
 {
     json_error_t where;
-    struct buf text;
     int rc = -1;
     const char *path = text_format (arena, "%s/" TRANSFER_JSON, folder).ptr;
-    buf_init (&text, TRANSFER_JSON_MAX_BYTES);
+    struct buf text = { .max = TRANSFER_JSON_MAX_BYTES };
     if (access (path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         err_set (err, ERR_STATE, "there is no %s, expected a folder that sliceup cache export made", path);
     } else if (file_read (path, &text, err) == 0) {
@@ -219,14 +216,13 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                          bool before)
 {
     char size[SIZE_TEXT_BYTES];
-    struct buf out;
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-import/1",
                                json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
                                           "was_here_before", before, "bundle", escaped_json (claim->bundle), "sha256",
                                           escaped_json (claim->sha256), "entries", (int) claim->entries, "bytes",
                                           (json_int_t) claim->bytes, "root", target->root));
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     buf_escaped_after (&out, before ? "" : "imported into ", text_of (target->root), 0);
     buf_puts (&out, before ? " already has this generation, as" : " as");
     buf_printf (&out, " generation %" PRIu64 " of %.*s: ", token, TEXT_ARG (claim->bundle));

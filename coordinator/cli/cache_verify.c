@@ -182,8 +182,7 @@ static int cache_verify_show_text (const struct verification *run)
     char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (run->cli);
     const struct cache_audit_result *looked = &run->looked;
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     style.columns = 0; /* findings are for tickets: never cut */
     for (uint32_t i = 0; i < looked->found.n; i++)
         add_found (&out, &style, &looked->found.items[i]);

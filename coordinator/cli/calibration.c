@@ -124,8 +124,7 @@ static int calibration_show_json (const struct cli *cli, const struct question *
 static int calibration_show_text (const struct cli *cli, const struct question *question,
                                   const struct measure_list *all)
 {
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     for (uint32_t i = 0, shown = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
         if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
             continue;

@@ -35,8 +35,7 @@ struct cancel {
 
 static int name_one (const struct live_runs *runs, const char *hint, struct err *err)
 {
-    struct buf list;
-    buf_init (&list, LINE_MAX_BYTES);
+    struct buf list = { .max = LINE_MAX_BYTES };
     for (uint32_t i = 0; i < runs->n; i++) {
         buf_puts (&list, i ? "; " : "");
         live_run_print (&runs->items[i], &list);
@@ -141,8 +140,7 @@ static int wait_for_end (struct cancel *cancel, struct err *err)
 
 static int cancel_say (const struct cancel *cancel, const char *words, struct text sentence, const char *behind)
 {
-    struct buf out;
-    buf_init (&out, LINE_MAX_BYTES);
+    struct buf out = { .max = LINE_MAX_BYTES };
     buf_printf (&out, "run %.8s %s", cancel->dir.id, words);
     buf_escaped (&out, sentence, 0);
     buf_printf (&out, "%s\n", behind);
@@ -154,11 +152,10 @@ static int cancel_say_end (const struct cancel *cancel, const char *words, bool 
 {
     const struct board *board = cancel->board;
     uint32_t *lost = mem_array (board->plan.hosts.n, sizeof *lost), n = 0;
-    struct buf behind;
     for (uint32_t i = 0; asked && i < board->plan.hosts.n; i++)
         if (board->hosts[i].life == BOARD_LOST && board->hosts[i].joins)
             lost[n++] = i;
-    buf_init (&behind, LINE_MAX_BYTES);
+    struct buf behind = { .max = LINE_MAX_BYTES };
     buf_printf (&behind, " (exit status %u)%s", board->exit_status, n ? "; without an answer of " : "");
     board_print_hosts (board, lost, n, &behind);
     int status = cancel_say (cancel, words, board->sentence, buf_c (&behind));

@@ -66,8 +66,7 @@ enum { BESIDE_BYTES = 2048 };
 
 static size_t encoded (const struct record *record, const void *value, size_t max)
 {
-    struct buf bytes;
-    buf_init (&bytes, max);
+    struct buf bytes = { .max = max };
     wire_put_record (&bytes, record, value);
     size_t len = bytes.overflow ? max + 1 : bytes.len;
     buf_release (&bytes);
@@ -169,11 +168,10 @@ static int check_write_file (const struct plan *plan, struct text bytes, struct 
 int signature_table_write (struct plan *plan, struct arena *arena, struct err *err)
 {
     struct signature_table table = { .signatures = { plan->signatures.items, plan->signatures.n } };
-    struct buf bytes;
     plan->signature_table = (struct file_ref){ 0 };
     if (plan->signatures.n == 0)
         return 0;
-    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    struct buf bytes = { .max = KIT_FILE_MAX_BYTES };
     wire_put_record (&bytes, &signature_table_record, &table);
     int rc = bytes.overflow
                  ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
@@ -239,10 +237,9 @@ enum { COMMAND_BYTES = 4 << 20 };
 
 static struct text check_told (struct text text, uint32_t bytes, struct arena *arena)
 {
-    struct buf escaped;
     if (text_is_utf8 (text))
         return text_copy (arena, text_clip (text, bytes));
-    buf_init (&escaped, 4 * (size_t) text.len + 1);
+    struct buf escaped = { .max = 4 * (size_t) text.len + 1 };
     buf_escaped (&escaped, text, 0);
     return text_clip (buf_finish (&escaped, arena), bytes);
 }
@@ -250,8 +247,7 @@ static struct text check_told (struct text text, uint32_t bytes, struct arena *a
 /* As it was given: the options that every command has are taken out of argv before a command sees it. */
 static void read_command (struct arena *arena, text_list *out)
 {
-    struct buf words;
-    buf_init (&words, COMMAND_BYTES);
+    struct buf words = { .max = COMMAND_BYTES };
     file_read ("/proc/self/cmdline", &words, NULL);
     struct text rest = buf_as_text (&words);
     out->items = arena_array (arena, ORIGIN_WORDS_MAX, sizeof *out->items);

@@ -50,8 +50,7 @@ int cli_write_stdout (const struct cli *cli, struct buf *bytes)
 
 int cli_print_json (const struct cli *cli, const char *schema, json_t *json)
 {
-    struct buf out;
-    buf_init (&out, CLI_ANSWER_MAX_BYTES);
+    struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     json_object_set_new (json, "schema", json_string (schema));
     json_print_release (json, JSON_INDENT (2) | JSON_ENSURE_ASCII, &out);
     return cli_write_stdout (cli, &out);

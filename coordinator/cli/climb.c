@@ -221,8 +221,7 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
 {
     const struct buf *card = &run_loop->card;
     char path[RUN_PATH_BYTES];
-    struct buf line;
-    buf_init (&line, 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len);
+    struct buf line = { .max = 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len };
     bool passed = run_loop->outcome == OUTCOME_PASSED;
     if (!card->len || passed)
         buf_escaped (&line, text_of (run_loop->sentence), 0);
@@ -332,8 +331,7 @@ int climb_check_capacity (uint32_t hosts, struct err *err)
 /* The last line of `--json`, however the climb went. A command that is refused before it comes here prints none. */
 static void print_exit (const struct run_loop *run_loop, int status)
 {
-    struct buf line;
-    buf_init (&line, 16 * sizeof (run_loop->sentence));
+    struct buf line = { .max = 16 * sizeof (run_loop->sentence) };
     event_json_exit (run_loop->outcome, text_of (run_loop->sentence), status, &line);
     fwrite (line.ptr, 1, line.len, stdout);
     buf_release (&line);

@@ -192,8 +192,7 @@ static int commands_refuse (const struct cli_arguments *arguments, const struct 
 
 static int print_help (const struct cli_arguments *arguments, FILE *to)
 {
-    struct buf out;
-    buf_init (&out, PAGE_MAX_BYTES);
+    struct buf out = { .max = PAGE_MAX_BYTES };
     help_print (arguments, &out);
     fwrite (out.ptr, 1, out.len, to); /* whether it was written is asked at the end of every command */
     buf_release (&out);

@@ -32,8 +32,7 @@ static bool drift_is_path (const char *word)
 
 static int drift_open_file (struct drift_side *side, const char *path, struct arena *arena, struct err *err)
 {
-    struct buf bytes;
-    buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
+    struct buf bytes = { .max = DRIFT_FILE_MAX_BYTES };
     int rc = file_read (path, &bytes, err);
     if (rc < 0 && access (path, F_OK) < 0)
         err_set (err, ERR_USAGE,
@@ -216,12 +215,11 @@ static void drift_compare (const struct request *request, struct answer *answer)
 
 static int save (const struct request *request, const struct answer *answer, struct err *err)
 {
-    struct buf bytes;
     struct stat st;
     int rc;
     if (stat (request->save, &st) == 0 && !S_ISREG (st.st_mode))
         return err_set (err, ERR_USAGE, "--save %s: it exists and is no regular file; name another one", request->save);
-    buf_init (&bytes, DRIFT_FILE_MAX_BYTES);
+    struct buf bytes = { .max = DRIFT_FILE_MAX_BYTES };
     drift_baseline_print (&answer->now.receipt, &bytes);
     if (bytes.overflow)
         rc = err_set (err, ERR_LIMIT, "--save %s: the baseline would be larger than %d MiB", request->save,
@@ -235,8 +233,7 @@ static int save (const struct request *request, const struct answer *answer, str
 static int drift_show (const struct cli *cli, const struct request *request, const struct answer *answer)
 {
     struct style style = cli_detect_style (cli);
-    struct buf out;
-    buf_init (&out, DRIFT_FILE_MAX_BYTES);
+    struct buf out = { .max = DRIFT_FILE_MAX_BYTES };
     if (request->json)
         drift_json (&answer->drift, &answer->subject, &out);
     else

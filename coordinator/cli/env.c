@@ -51,8 +51,7 @@ struct listing {
 
 static bool read_small (const char *folder, const char *name, struct arena *arena, struct text *out)
 {
-    struct buf bytes;
-    buf_init (&bytes, SMALL_FILE_BYTES);
+    struct buf bytes = { .max = SMALL_FILE_BYTES };
     bool good = file_read (text_format (arena, "%s/%s", folder, name).ptr, &bytes, NULL) == 0;
     *out = buf_finish (&bytes, arena);
     return good;
@@ -217,8 +216,7 @@ static void env_add_row (struct listing *list, const struct environment *one, co
 static int print_text (struct listing *list)
 {
     struct style style = cli_detect_style (list->cli);
-    struct buf out;
-    buf_init (&out, OUT_MAX_BYTES);
+    struct buf out = { .max = OUT_MAX_BYTES };
     if (list->n == 0)
         buf_puts (&out, "no environments here; build one with: sliceup env restore SLICE.yaml\n");
     else

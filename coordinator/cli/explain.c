@@ -18,10 +18,9 @@ static int explain_show (const struct cli *cli, const struct slice_receipt *rece
 {
     struct explanation explanation;
     struct drift_query query;
-    struct buf out;
     receipt_make_drift_query (receipt, &board->plan, arena, &query);
     explain_make (receipt, board, &query, arena, &explanation);
-    buf_init (&out, EXPLAIN_MAX_BYTES);
+    struct buf out = { .max = EXPLAIN_MAX_BYTES };
     if (arguments->values[CLI_JSON])
         explain_json (&explanation, &out);
     else

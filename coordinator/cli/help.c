@@ -99,8 +99,7 @@ static const char *const tasks[TASKS_N] = { [TASK_FIRST] = "First steps",
 static void add_option (const struct page *page, const struct cli_option *option)
 {
     struct text also = text_of (option->also);
-    struct buf name;
-    buf_init (&name, NAME_BYTES);
+    struct buf name = { .max = NAME_BYTES };
     while (also.len) {
         struct text one = text_take_until (&also, ' ');
         if (!text_starts (one, "--"))
@@ -138,8 +137,7 @@ static void add_usage (struct buf *out, const struct cli_command *command)
 
 static void add_subcommand (const struct page *page, const struct cli_command *command, bool with_usage)
 {
-    struct buf name;
-    buf_init (&name, NAME_BYTES);
+    struct buf name = { .max = NAME_BYTES };
     buf_puts (&name, command->name);
     if (with_usage)
         add_usage (&name, command);
@@ -226,8 +224,7 @@ enum { HELP_MAN = CLI_OWN };
 
 static int print (const struct cli *cli, const struct cli_arguments *of, bool man)
 {
-    struct buf out;
-    buf_init (&out, PAGE_MAX_BYTES);
+    struct buf out = { .max = PAGE_MAX_BYTES };
     struct cli_arguments page = *of;
     page.depth = of->depth > 2 ? 2 : of->depth; /* a man page of a command has its subcommands */
     if (man)

@@ -102,11 +102,10 @@ static int read_metadata (struct buf *expression, struct err *err)
     const char *set = host_variable ("GCE_METADATA_HOST");
     const struct metadata_question question = { set ? set : METADATA_ADDRESS, true, ENDPOINTS_PATH, METADATA_MS };
     struct metadata_answer answer;
-    struct buf bytes;
     int rc = -1;
     if (!host_is_good (question.server))
         return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
-    buf_init (&bytes, HOST_SOURCE_MAX_BYTES);
+    struct buf bytes = { .max = HOST_SOURCE_MAX_BYTES };
     bool answered = metadata_ask (&question, &bytes, &answer, err) == METADATA_ANSWERED;
     if (answered && answer.status == 404)
         err_set (err, ERR_STATE,

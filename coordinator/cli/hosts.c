@@ -147,8 +147,7 @@ static int add_lines (struct hostset *set, struct text lines, struct err *err)
 
 static int add_file (struct hostset *set, const char *path, struct err *err)
 {
-    struct buf content;
-    buf_init (&content, HOST_INPUT_MAX_BYTES);
+    struct buf content = { .max = HOST_INPUT_MAX_BYTES };
     int rc = host_input_read (path, &content, err);
     struct host_file words = { .content = buf_as_text (&content) };
     while (rc == 0 && host_file_next (&words))
@@ -162,8 +161,7 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
 
 static int add_source (struct hostset *set, const char *word, struct err *err)
 {
-    struct buf expression;
-    buf_init (&expression, HOST_INPUT_MAX_BYTES);
+    struct buf expression = { .max = HOST_INPUT_MAX_BYTES };
     int rc = host_source_read (word, &expression, err);
     if (rc == 0)
         rc = hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
@@ -245,8 +243,7 @@ static void write_text (const struct request *request, const struct name_list *n
 
 static json_t *set_json (const struct name_list *names)
 {
-    struct buf folded;
-    buf_init (&folded, FOLDED_MAX_BYTES);
+    struct buf folded = { .max = FOLDED_MAX_BYTES };
     hostset_fold (names->items, names->n, &folded);
     return json_pack ("{s:I, s:o, s:o}", "count", (json_int_t) names->n, "folded", buf_take_json (&folded), "hosts",
                       texts_json (names->items, names->n));
@@ -361,9 +358,8 @@ static int answer_lines (const struct request *request, struct text lines, struc
 
 static int answer_each (const struct request *request, struct buf *out)
 {
-    struct buf input;
     struct err err = { 0 };
-    buf_init (&input, HOST_INPUT_MAX_BYTES);
+    struct buf input = { .max = HOST_INPUT_MAX_BYTES };
     int status = host_input_read ("-", &input, &err) < 0 ? failed (request, &err)
                                                          : answer_lines (request, buf_as_text (&input), out);
     buf_release (&input);
@@ -372,11 +368,10 @@ static int answer_each (const struct request *request, struct buf *out)
 
 static int hosts_answer (struct request *request)
 {
-    struct buf out;
     int status = request->slice ? load_slice (request) : EXIT_HOLDS;
     if (status != EXIT_HOLDS)
         return status;
-    buf_init (&out, OUTPUT_MAX_BYTES);
+    struct buf out = { .max = OUTPUT_MAX_BYTES };
     request->lookup = (struct hostset_group_lookup){ host_groups_find, &request->groups };
     request->rules = (struct hostset_rules){ .max = NAMES_MAX, .groups = request->slice ? &request->lookup : NULL };
     status = request->each ? answer_each (request, &out) : answer_one (request, &out);

@@ -51,9 +51,8 @@ static int take_set (struct request *request)
 
 static int take_slurm (struct request *request)
 {
-    struct buf nodes;
     uint64_t job;
-    buf_init (&nodes, HOST_SOURCE_MAX_BYTES);
+    struct buf nodes = { .max = HOST_SOURCE_MAX_BYTES };
     int rc = host_source_read ("slurm", &nodes, &request->err);
     if (text_to_u64 (text_of (getenv ("SLURM_JOB_ID")), &job) && !request->name)
         request->slice.name = text_format (&request->arena, "slurm-%s", getenv ("SLURM_JOB_ID"));
@@ -65,10 +64,9 @@ static int take_slurm (struct request *request)
 
 static void find_aliases (struct request *request)
 {
-    struct buf known;
     const char *home = planning_user_home ();
     struct text path = text_format (&request->arena, "%s/" GCLOUD_KNOWN_HOSTS, home ? home : "");
-    buf_init (&known, BYTES_MAX);
+    struct buf known = { .max = BYTES_MAX };
     if (host_input_read (path.ptr, &known, NULL) != 0)
         buf_clear (&known);
     if (request->slice.id.len)
@@ -108,8 +106,7 @@ static int find_machine (struct request *request)
 
 static int take_gcloud (struct request *request)
 {
-    struct buf json;
-    buf_init (&json, BYTES_MAX);
+    struct buf json = { .max = BYTES_MAX };
     int rc = host_input_read (request->gcloud, &json, &request->err);
     if (rc == 0 && tpu_node_read (buf_as_text (&json), request->external, &request->arena, &request->slice,
                                   &request->notes, &request->err) != 0)
@@ -176,8 +173,7 @@ static int init_write_file (const char *path, const struct buf *out, struct err 
 
 static int write_slice (struct cli *cli, struct request *request)
 {
-    struct buf out;
-    buf_init (&out, BYTES_MAX);
+    struct buf out = { .max = BYTES_MAX };
     first_slice_write (&request->slice, &out);
     int status = request->out ? EXIT_HOLDS : cli_write_stdout (cli, &out);
     if (request->out && init_write_file (request->out, &out, &request->err) != 0)

@@ -123,9 +123,8 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
 
 static int live_runs_refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
 {
-    struct buf words;
     bool left = run->interrupted;
-    buf_init (&words, SENTENCE_BYTES);
+    struct buf words = { .max = SENTENCE_BYTES };
     live_run_print (run, &words);
     err_set (err, ERR_STATE,
              "%s%s %.*s%s with sliceup%s %s %.8s, end it with sliceup%s cancel %.8s, or give --beside to run at the "

@@ -191,8 +191,7 @@ int log_tail_read (const struct run_dir *dir, const struct board *board, const s
 {
     char path[RUN_PATH_BYTES], *piece = mem_alloc (TAIL_BYTES);
     struct text rest = { 0 };
-    struct buf lines;
-    buf_init (&lines, 16 * TAIL_BYTES);
+    struct buf lines = { .max = 16 * TAIL_BYTES };
     int fd = log_output_open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
     int rc = fd < 0 ? -1 : log_output_read_end (fd, piece, &rest, err);
     if (rest.len)
@@ -217,8 +216,7 @@ bool log_filter_is_default (const struct log_filter *filter)
 
 static int unknown_rung (const struct log_filter *filter, const struct board *board, struct err *err)
 {
-    struct buf known;
-    buf_init (&known, 256);
+    struct buf known = { .max = 256 };
     for (uint32_t i = 0; i < board->plan.rungs.n && !known.overflow; i++) {
         buf_puts (&known, i ? ", " : "");
         buf_escaped (&known, board_rung_id (board, i), 0);

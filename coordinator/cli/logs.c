@@ -87,8 +87,7 @@ static int logs_read_output (const struct logs *logs, const struct log_source *s
 
 static void learn_output (struct logs *logs, struct text bytes, struct output *output)
 {
-    struct buf said;
-    buf_init (&said, LOG_MAX_BYTES);
+    struct buf said = { .max = LOG_MAX_BYTES };
     output->digest = digest_of (bytes.ptr, bytes.len);
     if (!logs->worker)
         output->lost = log_told_put (&logs->told, &output->source, bytes.len, log_output_hole_bytes (bytes), logs->held,
@@ -99,8 +98,7 @@ static void learn_output (struct logs *logs, struct text bytes, struct output *o
 
 static int learn_outputs (struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
 {
-    struct buf bytes;
-    buf_init (&bytes, LOG_MAX_BYTES);
+    struct buf bytes = { .max = LOG_MAX_BYTES };
     int rc = 0;
     for (uint32_t i = 0; i < sources->n && rc == 0; i++) {
         bool there = false;
@@ -151,10 +149,9 @@ static void logs_add_body (struct logs *logs, const struct output *output, const
 static int show_output (struct logs *logs, const struct output *output, const uint32_t *hosts, uint32_t n,
                         struct err *err)
 {
-    struct buf bytes, out;
     bool there = false;
-    buf_init (&bytes, LOG_MAX_BYTES);
-    buf_init (&out, 8 * (size_t) LOG_MAX_BYTES);
+    struct buf bytes = { .max = LOG_MAX_BYTES };
+    struct buf out = { .max = 8 * (size_t) LOG_MAX_BYTES };
     int rc = logs_read_output (logs, &output->source, &bytes, &there, err);
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
@@ -231,8 +228,7 @@ struct tails {
 
 static void logs_print (struct tails *tails, uint32_t at, struct text bytes, bool raw)
 {
-    struct buf out;
-    buf_init (&out, PRINT_BYTES);
+    struct buf out = { .max = PRINT_BYTES };
     if (tails->said != at + 1)
         log_output_put_header (tails->board, &tails->items[at].source.host, 1, &tails->items[at].source.key, &out);
     tails->said = at + 1;
@@ -244,8 +240,7 @@ static void logs_print (struct tails *tails, uint32_t at, struct text bytes, boo
 static void logs_say (struct tails *tails, uint32_t at, bool held)
 {
     const struct tail *tail = &tails->items[at];
-    struct buf said;
-    buf_init (&said, PRINT_BYTES);
+    struct buf said = { .max = PRINT_BYTES };
     bool lost = log_told_put (&tails->logs->told, &tail->source, tail->offset, tail->hole_bytes, held, &said);
     if (said.len && (lost || tail->offset))
         logs_print (tails, at, buf_as_text (&said), true);

@@ -57,14 +57,13 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
 {
     struct monitor_key key;
     struct err err = { 0 };
-    struct buf out;
     if (require_live (dir, &err) < 0 || close_to_others (&err) < 0)
         return cli_fail (cli, &err);
     if ((name ? monitor_key_make (&key, dir, name, address, &err) : make_named (&key, dir, address, &err)) < 0)
         return cli_fail (cli, &err);
     if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
         log_print (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
-    buf_init (&out, MONITOR_KEY_FILE_MAX_BYTES);
+    struct buf out = { .max = MONITOR_KEY_FILE_MAX_BYTES };
     monitor_key_format (&key, &out);
     fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
     explicit_bzero (&key, sizeof key);

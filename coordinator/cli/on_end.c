@@ -98,9 +98,8 @@ static const char *on_end_wait_for (pid_t pid, uint64_t timeout_ms)
 
 static void on_end_say (const struct log *log, const struct run_end *end, const char *killed, int status)
 {
-    struct buf line;
     char limit[DURATION_TEXT_BYTES];
-    buf_init (&line, 16 * TEXT_MAX_BYTES);
+    struct buf line = { .max = 16 * TEXT_MAX_BYTES };
     buf_puts (&line, "the command of on_end, ");
     buf_escaped (&line, end->on_end->command.items[0], 0);
     if (killed)

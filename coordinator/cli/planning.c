@@ -14,8 +14,7 @@ enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };
 /* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
 {
-    struct buf line;
-    buf_init (&line, 1 << 16);
+    struct buf line = { .max = 1 << 16 };
     for (uint32_t i = 0; i < report->n; i++) {
         const struct conf_problem *problem = &report->items[i];
         if (problem->warning && quiet)
@@ -181,8 +180,7 @@ static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 static void print_folded (const struct text *names, uint32_t n, FILE *to)
 {
     enum { SHOWN_BYTES = 1 << 20, SHOWN_COLUMNS = 160 };
-    struct buf shown;
-    buf_init (&shown, SHOWN_BYTES);
+    struct buf shown = { .max = SHOWN_BYTES };
     hostset_fold_escaped (names, n, SHOWN_COLUMNS, &shown);
     fputs (buf_c (&shown), to);
     buf_release (&shown);
@@ -418,8 +416,7 @@ static void print_rungs (const struct plan *plan, FILE *to)
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
         char limit[DURATION_TEXT_BYTES];
-        struct buf passes;
-        buf_init (&passes, ERR_TEXT_BYTES);
+        struct buf passes = { .max = ERR_TEXT_BYTES };
         print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
                  enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),

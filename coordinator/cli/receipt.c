@@ -30,8 +30,7 @@ static int check_operands (const struct cli_arguments *arguments, struct err *er
 
 static int read_receipt (const char *path, struct slice_receipt *out, struct arena *arena, struct err *err)
 {
-    struct buf json;
-    buf_init (&json, RECEIPT_MAX_BYTES);
+    struct buf json = { .max = RECEIPT_MAX_BYTES };
     int rc = file_read (path, &json, err);
     if (rc == 0 && receipt_from_json (buf_as_text (&json), out, arena, err) < 0)
         rc = err_prefix (err, "%s", path);
@@ -42,8 +41,7 @@ static int read_receipt (const char *path, struct slice_receipt *out, struct are
 /* What could not be read back is not handed on. */
 static int check_size (const struct slice_receipt *receipt, struct err *err)
 {
-    struct buf why;
-    buf_init (&why, ERR_TEXT_BYTES);
+    struct buf why = { .max = ERR_TEXT_BYTES };
     int rc = record_check (&slice_receipt_record, receipt, &why)
                  ? 0
                  : err_set (err, ERR_LIMIT, "the merged receipt would be too large (%s): merge fewer files at a time",
@@ -97,9 +95,8 @@ static int receipt_show (const struct cli *cli, const struct cli_arguments *argu
                          const struct slice_receipt *receipt, const struct plan *plan, struct arena *arena)
 {
     struct drift_query query;
-    struct buf out;
     receipt_make_drift_query (receipt, plan, arena, &query);
-    buf_init (&out, RECEIPT_MAX_BYTES);
+    struct buf out = { .max = RECEIPT_MAX_BYTES };
     if (arguments->values[CLI_JSON])
         receipt_json (receipt, &query, &out);
     else if (arguments->values[CLI_MARKDOWN])

@@ -119,8 +119,7 @@ static const char *state_of (const struct report *report)
 
 static int print_place (const struct cli *cli, const char *folder, const struct report *report)
 {
-    struct buf out;
-    buf_init (&out, REPORT_PATH_BYTES * 2);
+    struct buf out = { .max = REPORT_PATH_BYTES * 2 };
     buf_puts (&out, "report of run ");
     buf_add_text (&out, text_clip (report->scene->board->run, RUN_SHOWN_BYTES));
     buf_printf (&out, " (%s): ", state_of (report));
@@ -131,8 +130,7 @@ static int print_place (const struct cli *cli, const char *folder, const struct 
 
 static int print_file (const struct cli *cli, const char *word, const struct report *report)
 {
-    struct buf out;
-    buf_init (&out, REPORT_MAX_BYTES);
+    struct buf out = { .max = REPORT_MAX_BYTES };
     for (size_t i = 0; i < FILES_N; i++)
         if (strcmp (files[i].word, word) == 0)
             print_report (files[i].name, report, &out);

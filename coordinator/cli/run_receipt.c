@@ -39,8 +39,7 @@ static const struct requirements *read_pins (const struct file_ref *file, struct
 {
     char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
     struct requirements *pins = NULL;
-    struct buf bytes;
-    buf_init (&bytes, REQUIREMENTS_BYTES_MAX);
+    struct buf bytes = { .max = REQUIREMENTS_BYTES_MAX };
     if (text_to_c (file->path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
         struct digest digest = digest_of (bytes.ptr, bytes.len);
         if (text_is (file->sha256, digest_hex (&digest, hex)))
@@ -201,8 +200,7 @@ static bool all_failed (const struct slice_receipt *receipt, const struct drift_
 static void add_drift (const struct run_report *run, const struct drift *drift, struct buf *out)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
-    struct buf sentence;
-    buf_init (&sentence, SENTENCE_MAX_BYTES);
+    struct buf sentence = { .max = SENTENCE_MAX_BYTES };
     for (uint32_t i = 0; i < drift->findings && !sentence.len; i++) {
         const struct drift_group *group;
         uint32_t at = 0;
@@ -222,8 +220,7 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
 {
     struct run_report run = { .measures = measure_fold_create () };
     struct drift compared = { 0 };
-    struct buf bytes;
-    buf_init (&bytes, FILE_MAX_BYTES);
+    struct buf bytes = { .max = FILE_MAX_BYTES };
     struct err ignored = { 0 };
     int rc = run_report_read (dir, false, &run, err);
     const struct err unread = *err;

@@ -127,7 +127,6 @@ static int ssh_finish (struct text name, struct asked *asked, char *bytes, struc
 {
     uint64_t now_ms = clock_boot_ms ();
     struct pollfd process = { .fd = asked->pidfd, .events = POLLIN };
-    struct buf reason;
     int rc;
     while ((rc = poll (&process, 1, asked->until_ms > now_ms ? (int) (asked->until_ms - now_ms) : 0)) < 0 &&
            errno == EINTR)
@@ -135,7 +134,7 @@ static int ssh_finish (struct text name, struct asked *asked, char *bytes, struc
     int status = ssh_end (asked);
     if (rc <= 0)
         return err_set (err, ERR_LIMIT, "%s %.*s took longer than %d s", asked->what, TEXT_ARG (name), LIMIT_MS / 1000);
-    buf_init (&reason, 2 * ANSWER_MAX_BYTES);
+    struct buf reason = { .max = 2 * ANSWER_MAX_BYTES };
     struct text why = reason_of (memory_read (asked->errors, bytes), &reason);
     rc = status != 0 ? err_set (err, ERR_CONFIG, "%s %.*s: %.*s", asked->what, TEXT_ARG (name), TEXT_ARG (why)) : 0;
     *lines = memory_read (asked->answer, bytes);

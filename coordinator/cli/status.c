@@ -166,9 +166,8 @@ static int status_show (const struct cli *cli, const struct board *board, const 
 {
     struct style style = cli_detect_style (cli);
     struct status status = { .board = board, .pid = learned->pid };
-    struct buf out;
     status.now_ms = learned->pid ? board_now_ms (board, clock_wall_ms ()) : board->clock_ms;
-    buf_init (&out, STATUS_MAX_BYTES);
+    struct buf out = { .max = STATUS_MAX_BYTES };
     if (json)
         status_json (&status, &out);
     else
@@ -230,8 +229,7 @@ static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
     struct board *board = board_create (BOARD_JUDGED_STATE);
     struct learned learned;
     struct err err = { 0 };
-    struct buf out;
-    buf_init (&out, STATUS_MAX_BYTES);
+    struct buf out = { .max = STATUS_MAX_BYTES };
     int rc = learn_run (cli, arguments, board, board_take_fact, board, true, &learned, &err);
     if (rc == 0 && (board->ended || !learned.held))
         rc = err_set (&err, ERR_STATE,
@@ -296,9 +294,8 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
     struct metrics_beside beside = { .form = arguments->values[METRICS_OPEN] ? METRICS_OPENMETRICS : METRICS_TEXTFILE };
     struct learned learned;
     struct err err = { 0 };
-    struct buf out;
     int status = EXIT_HOLDS;
-    buf_init (&out, METRICS_MAX_BYTES);
+    struct buf out = { .max = METRICS_MAX_BYTES };
     int rc = path ? metrics_file_check (path, &err) : 0;
     if (rc == 0)
         rc = learn_run (cli, arguments, feed_board (feed), metrics_on_fact, feed, false, &learned, &err);

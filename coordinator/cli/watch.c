@@ -149,9 +149,8 @@ static uint64_t watch_pass (struct watcher *watcher)
 static void say_sentence (const struct watcher *watcher, const struct text sentence)
 {
     struct style style = cli_detect_style (watcher->cli);
-    struct buf out;
     style.columns = 0;
-    buf_init (&out, 1 << 20);
+    struct buf out = { .max = 1 << 20 };
     line_print_painted (&out, &style, PAINT_NONE, sentence);
     cli_write_stdout (watcher->cli, &out);
 }
@@ -159,8 +158,7 @@ static void say_sentence (const struct watcher *watcher, const struct text sente
 /* The last line of `--json`, whatever happened. */
 static void say_exit (const struct watcher *watcher, enum outcome outcome, struct text sentence)
 {
-    struct buf out;
-    buf_init (&out, 1 << 20);
+    struct buf out = { .max = 1 << 20 };
     event_json_exit (outcome, sentence, watcher->status, &out);
     cli_write_stdout (watcher->cli, &out);
 }

@@ -107,8 +107,7 @@ static void begin_session (struct watch_view *view)
 static void print_last (const struct watch_view *view)
 {
     struct style style = cli_detect_style (view->options.cli);
-    struct buf out;
-    buf_init (&out, GRID_BYTES);
+    struct buf out = { .max = GRID_BYTES };
     grid_draw (feed_board (view->feed), feed_now_ms (view->feed, clock_boot_ms ()), &style, &out);
     cli_write_stdout (view->options.cli, &out);
 }
@@ -319,11 +318,10 @@ static void remark_waiting (struct run_lines *lines, uint64_t boot_ms)
 static void remark_suspects (struct run_lines *lines, uint64_t boot_ms)
 {
     uint64_t now_ms = feed_now_ms (lines->options.feed, boot_ms);
-    struct buf line;
     if (boot_ms < lines->looked_ms + LOOK_MS)
         return;
     lines->looked_ms = boot_ms;
-    buf_init (&line, LINES_BYTES);
+    struct buf line = { .max = LINES_BYTES };
     (void) progress_append_stands (feed_board (lines->options.feed), now_ms, true, &line);
     struct text told = buf_as_text (&line);
     told.len -= told.len > 0; /* without its newline */

@@ -123,8 +123,7 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
 static struct text addresses_of (const struct coord *coord, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
-    struct buf all;
-    buf_init (&all, ADDRESSES_MAX_BYTES);
+    struct buf all = { .max = ADDRESSES_MAX_BYTES };
     for (uint32_t i = 0; i < pass->parts.n; i++)
         buf_printf (&all, "%s%.*s", i ? "," : "",
                     TEXT_ARG (coord->state->plan.hosts.items[pass->parts.items[i].host].address));

@@ -124,8 +124,7 @@ static void add_groups (struct grouping *grouping, struct buf *line)
 static struct text sentence_from (const char *lead, const struct plan *plan, const struct fact_pass_ended *ended,
                                   struct arena *arena)
 {
-    struct buf line;
-    buf_init (&line, 16 * SENTENCE_MAX_BYTES);
+    struct buf line = { .max = 16 * SENTENCE_MAX_BYTES };
     const struct rung *rung = &plan->rungs.items[ended->key.rung];
     buf_printf (&line, "%srung %.*s (%u of %u)", lead, TEXT_ARG (rung->id), ended->key.rung + 1, plan->rungs.n);
     if (ended->key.pass != PASS_ONCE)

@@ -234,8 +234,7 @@ static bool journal_lock_is_file (const char *path, const struct stat *st)
 /* "lock: 1: OFDLCK  ADVISORY  WRITE -1 08:01:131077 0 EOF" (proc(5), /proc/pid/fdinfo). */
 static bool has_write_lock (const char *fdinfo)
 {
-    struct buf text;
-    buf_init (&text, FDINFO_MAX_BYTES);
+    struct buf text = { .max = FDINFO_MAX_BYTES };
     bool has = file_read (fdinfo, &text, NULL) == 0 && strstr (buf_c (&text), "OFDLCK") &&
                strstr (buf_c (&text), "WRITE");
     buf_release (&text);

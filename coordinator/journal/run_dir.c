@@ -121,8 +121,7 @@ static bool take_created (struct text text, uint64_t *ms)
 static uint64_t stamp_ms (const struct run_dir *dir, const char *name)
 {
     char path[RUN_PATH_BYTES];
-    struct buf text;
-    buf_init (&text, CREATED_MAX_BYTES);
+    struct buf text = { .max = CREATED_MAX_BYTES };
     uint64_t ms = 0;
     bool known = file_read (run_dir_path (dir, name, path), &text, NULL) == 0 &&
                  take_created (buf_as_text (&text), &ms);
@@ -349,8 +348,7 @@ static bool take_string (const json_t *object, const char *name, char *out, size
 int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    struct buf text;
-    buf_init (&text, 4096);
+    struct buf text = { .max = 4096 };
     json_t *object = NULL;
     int rc = -1;
     if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)

@@ -22,10 +22,9 @@ static void wipe (struct buf *file)
 
 int key_file_save (const struct link_keys *keys, const char *path, struct err *err)
 {
-    struct buf file;
     if (link_keys_check (keys, err) != 0)
         return err_prefix (err, "keys for %s", path);
-    buf_init (&file, CERTIFICATE_MAX_BYTES);
+    struct buf file = { .max = CERTIFICATE_MAX_BYTES };
     certificate_format (keys, NULL, 0, &file);
     int rc = atomic_file_write (path, file.ptr, file.len, 0600, err);
     wipe (&file);
@@ -44,9 +43,8 @@ static int parse_certificate (struct link_keys *keys, struct text file, const ch
 
 int key_file_load (struct link_keys *keys, const char *path, struct err *err)
 {
-    struct buf file;
     struct link_keys found = { 0 };
-    buf_init (&file, CERTIFICATE_MAX_BYTES);
+    struct buf file = { .max = CERTIFICATE_MAX_BYTES };
     int rc = private_file_read_nofollow (path, &file, err);
     if (rc == 0)
         rc = parse_certificate (&found, buf_as_text (&file), path, err);
@@ -77,8 +75,7 @@ int public_key_save (const char *path, const char *public_key, struct err *err)
 
 int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err)
 {
-    struct buf file;
-    buf_init (&file, LINK_KEY_BYTES);
+    struct buf file = { .max = LINK_KEY_BYTES };
     int rc = file_read (path, &file, err);
     if (rc == 0 &&
         (file.len != LINK_KEY_BYTES || file.ptr[LINK_KEY_BYTES - 1] != '\n' || memchr (file.ptr, 0, file.len) != NULL))
@@ -218,9 +215,8 @@ static bool parse_monitor_certificate (struct text file, struct monitor_key *key
 
 int monitor_key_load (struct monitor_key *key, const char *path, struct err *err)
 {
-    struct buf file;
     struct monitor_key found = { 0 };
-    buf_init (&file, MONITOR_KEY_FILE_MAX_BYTES);
+    struct buf file = { .max = MONITOR_KEY_FILE_MAX_BYTES };
     int rc = private_file_read (path, &file, err);
     if (rc == 0 && !parse_monitor_certificate (buf_as_text (&file), &found))
         rc = err_set (err, ERR_PARSE, "%s is not a monitor key: sliceup monitor-key RUN prints one", path);

@@ -281,8 +281,7 @@ void feed_tick (struct feed *feed, uint64_t boot_ms)
 
 void feed_add_remark (struct feed *feed, struct text remark)
 {
-    struct buf safe;
-    buf_init (&safe, LINES_BYTES);
+    struct buf safe = { .max = LINES_BYTES };
     buf_escaped (&safe, text_clip (remark, REMARK_BYTES), 0);
     feed->board->revision++;
     keep_note (feed, feed->board->clock_ms, buf_as_text (&safe));

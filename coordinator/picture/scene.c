@@ -13,8 +13,7 @@ enum { COLUMNS_MAX = 128, WAITING_BYTES = 1 << 20, WAITING_SET_COLUMNS = 48 };
 struct text scene_mesh (const struct scene *scene)
 {
     const struct mesh *mesh = &scene->board->plan.mesh;
-    struct buf out;
-    buf_init (&out, 4096);
+    struct buf out = { .max = 4096 };
     for (uint32_t i = 0; i < mesh->n; i++) {
         buf_puts (&out, i ? ", " : "");
         buf_escaped (&out, mesh->items[i].axis, 0);
@@ -98,8 +97,7 @@ static void choose_gates (struct scene *scene)
 
 static void fill_waiting (struct scene *scene)
 {
-    struct buf lines;
-    buf_init (&lines, WAITING_BYTES);
+    struct buf lines = { .max = WAITING_BYTES };
     uint32_t n = waiting_append_lines (scene->board, scene->now_ms, WAITING_LINES, WAITING_SET_COLUMNS, &lines);
     struct text rest = buf_finish (&lines, scene->arena), line;
     scene->waiting = arena_array (scene->arena, n, sizeof (*scene->waiting));

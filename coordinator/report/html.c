@@ -92,10 +92,9 @@ static void choose_slowest (const struct scene *scene, enum choice *chosen)
 /* Whole, as far as there is room: those that were chosen since the last time. Says for how many there was none. */
 static uint32_t html_add_hosts (const struct report *report, enum choice *chosen, struct buf *out)
 {
-    struct buf host, escaped;
     uint32_t left_out = 0;
-    buf_init (&host, HTML_MAX_BYTES);
-    buf_init (&escaped, HTML_MAX_BYTES);
+    struct buf host = { .max = HTML_MAX_BYTES };
+    struct buf escaped = { .max = HTML_MAX_BYTES };
     for (uint32_t i = 0; i < report->scene->hosts_n; i++) {
         if (chosen[i] != CHOSEN)
             continue;
@@ -139,9 +138,8 @@ static bool html_add_drift (const struct report *report, struct buf *out)
                                            .pins_missing = report->drift.pins_missing };
     struct arena arena = { 0 };
     struct drift drift;
-    struct buf json, escaped;
-    buf_init (&json, MEMBER_MAX_BYTES);
-    buf_init (&escaped, MEMBER_MAX_BYTES);
+    struct buf json = { .max = MEMBER_MAX_BYTES };
+    struct buf escaped = { .max = MEMBER_MAX_BYTES };
     drift_compare_hosts (report->receipt, &report->drift, &arena, &drift);
     drift_json (&drift, &subject, &json);
     add_json (buf_as_text (&json), &escaped);
@@ -164,8 +162,7 @@ static void add_passes_and_hosts (const struct report *report, struct left_out *
     struct passes passes = passes_of (report, &arena);
     size_t room = out->max - out->len - FRAME_BYTES;
     room -= passes_take (&passes, false, room / 2);
-    struct buf hosts;
-    buf_init (&hosts, room);
+    struct buf hosts = { .max = room };
     add_standing_out (report, left_out, &hosts);
     room -= hosts.len;
     room -= passes_take (&passes, false, room);
@@ -183,8 +180,7 @@ static void add_passes_and_hosts (const struct report *report, struct left_out *
 
 static void add_data (const struct report *report, struct left_out *left_out, struct buf *out)
 {
-    struct buf json;
-    buf_init (&json, HTML_MAX_BYTES);
+    struct buf json = { .max = HTML_MAX_BYTES };
     scene_state_json (report->scene, "", !report->held, 0, &json);
     buf_puts (out, "<script type=\"application/json\" id=\"sliceup-data\">{\"state\":");
     add_json (buf_as_text (&json), out);
@@ -212,8 +208,7 @@ static uint32_t attempts_left_out (const struct report *report)
 /* Empty: nothing. */
 static void say_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
 {
-    struct buf list;
-    buf_init (&list, FRAME_BYTES);
+    struct buf list = { .max = FRAME_BYTES };
     add_count (attempts_left_out (report), "", "early attempt of a host", "early attempts of hosts", &list);
     add_count (left_out->again, "", "pass that was run again", "passes that were run again", &list);
     add_count (left_out->passes, "", "pass of an earlier rung", "passes of earlier rungs", &list);
@@ -233,8 +228,7 @@ static void say_left_out (const struct report *report, const struct left_out *le
 
 static void add_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
 {
-    struct buf sentence;
-    buf_init (&sentence, FRAME_BYTES);
+    struct buf sentence = { .max = FRAME_BYTES };
     say_left_out (report, left_out, &sentence);
     buf_printf (out, "<p id=\"left-out\"%s>", sentence.len ? "" : " hidden");
     buf_add_text (out, buf_as_text (&sentence));
@@ -260,8 +254,7 @@ void html_page (const struct report *report, struct buf *out)
     static const char charset[] = "<meta charset=\"utf-8\">";
     struct text rest = page_file ("page.html"), style = page_file ("page.css"), script = page_file ("page.js");
     struct left_out left_out = { 0 };
-    struct buf data;
-    buf_init (&data, HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES);
+    struct buf data = { .max = HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES };
     add_data (report, &left_out, &data);
     buf_add_text (out, take_until (&rest, charset));
     buf_puts (out, charset);

@@ -200,10 +200,9 @@ static struct text junit_sentence_of (struct writing *writing, const struct rung
 static void junit_add_body (const struct rung_receipt *at, struct buf *out)
 {
     const struct cause *cause = &at->cause;
-    struct buf line;
     if (!cause->text.len && !cause->owner && !cause->evidence.len)
         return;
-    buf_init (&line, 2 * TEXT_MAX_BYTES);
+    struct buf line = { .max = 2 * TEXT_MAX_BYTES };
     buf_add_text (&line, cause->text.len ? cause->text : text_of (enum_name_of (&outcome_names, at->outcome)));
     if (cause->owner)
         failure_print_owner (&line, cause->certainty, cause->owner, cause->else_owner, cause->signature);

@@ -82,8 +82,7 @@ static const char *reference_of (char byte)
 
 void xml_text (struct buf *out, struct text text, uint32_t columns)
 {
-    struct buf escaped;
-    buf_init (&escaped, UINT32_MAX);
+    struct buf escaped = { .max = UINT32_MAX };
     buf_escaped (&escaped, text, columns);
     for (size_t i = 0; i < escaped.len; i++) {
         const char *reference = reference_of ((char) escaped.ptr[i]);
@@ -323,13 +322,12 @@ struct passes passes_of (const struct report *report, struct arena *arena)
     struct passes out = { .items = arena_array (arena, attempts.n, sizeof (*out.items)) };
     const struct scene_attempt *later = NULL; /* the last is looked at first */
     for (uint32_t to = attempts.n, from; to > 0; to = from) {
-        struct buf json;
         for (from = to;
              from > 0 && attempt_key_equal (&attempts.by_pass[from - 1]->of->key, &attempts.by_pass[to - 1]->of->key);)
             from--;
         const struct scene_attempt *of = attempts.by_pass[from]->of;
         struct passes_item *item = &out.items[out.n++];
-        buf_init (&json, UINT32_MAX);
+        struct buf json = { .max = UINT32_MAX };
         uint32_t hosts = hosts_of_pass (attempts.by_pass + from, to - from);
         json_print_release (pass_json (attempts.by_pass + from, hosts), JSON_COMPACT, &json);
         json.len--; /* its newline */

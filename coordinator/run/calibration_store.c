@@ -60,9 +60,8 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
 /* Texts that are too long are cut, since the reader refuses them. */
 static int calibration_store_add_one (sqlite3 *db, struct measure measure, struct err *err)
 {
-    struct buf bytes;
     (void) record_fit (&measure_record, &measure);
-    buf_init (&bytes, MEASURE_MAX_BYTES);
+    struct buf bytes = { .max = MEASURE_MAX_BYTES };
     wire_put_record (&bytes, &measure_record, &measure);
     int rc = database_change (db, "write a measure", NULL, err,
                               "INSERT OR IGNORE INTO measure (signature, run, rung, pass, wall_ms, record)"

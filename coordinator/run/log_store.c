@@ -91,10 +91,9 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
 {
     struct log_store *store = chunk->store;
     struct told *told = &store->told[chunk->host];
-    struct buf why;
     if (log_store_is_told (chunk) || told->n == TOLD_MAX)
         return;
-    buf_init (&why, SENTENCE_MAX_BYTES);
+    struct buf why = { .max = SENTENCE_MAX_BYTES };
     if (reason)
         buf_printf (&why, "cannot write the coordinator's log: %s", reason);
     else

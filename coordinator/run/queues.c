@@ -128,8 +128,7 @@ void remark_queue_add (struct remark_queue *queue, uint32_t host, struct text se
 static void queues_tell (const struct remark_queue *queue, const struct remark *remark)
 {
     struct arena arena = { 0 };
-    struct buf hosts;
-    buf_init (&hosts, HOSTS_BYTES);
+    struct buf hosts = { .max = HOSTS_BYTES };
     buf_escaped (&hosts, plan_fold_hosts (queue->plan, remark->hosts, remark->n, UINT32_MAX, &arena), HOSTS_COLUMNS);
     log_print (queue->log, "%s: %.*s", buf_c (&hosts), (int) remark->len, remark->words);
     buf_release (&hosts);

@@ -265,8 +265,7 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     struct board_metric *metric = judged->key.rung < board->plan.rungs.n ? metric_for (board, judged) : NULL;
     if (metric == NULL)
         return;
-    struct buf axes;
-    buf_init (&axes, NAME_MAX_BYTES);
+    struct buf axes = { .max = NAME_MAX_BYTES };
     for (uint32_t i = 0; i < judged->axes.n; i++) {
         buf_puts (&axes, i ? ", " : "");
         buf_add_text (&axes, judged->axes.items[i]);

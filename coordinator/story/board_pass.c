@@ -334,14 +334,13 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
 void board_suspects_named (struct board *board, const struct fact_suspects_named *named)
 {
     struct board_isolation *isolation = &board->isolation;
-    struct buf folded;
     if (named->key.rung >= board->plan.rungs.n || named->key.pass <= PASS_NONE || named->key.pass > PASS_RESTORED ||
         isolation->over)
         return;
     isolation->rung = named->key.rung;
     isolation->passes_n = named->passes;
     isolation->over = true;
-    buf_init (&folded, BOARD_CAUSE_MAX_BYTES);
+    struct buf folded = { .max = BOARD_CAUSE_MAX_BYTES };
     board_print_hosts (board, named->suspects.items, named->suspects.n, &folded);
     board_text_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
     board_text_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);

@@ -298,9 +298,8 @@ static uint32_t rank_at (struct text value, uint32_t at, uint32_t rank)
 
 struct text drift_without_place (struct text value, struct text host, uint32_t rank, struct arena *arena)
 {
-    struct buf out;
     bool path = false;
-    buf_init (&out, 16 + 8 * (size_t) value.len);
+    struct buf out = { .max = 16 + 8 * (size_t) value.len };
     for (uint32_t i = 0, taken = 1; i < value.len; i += taken) {
         path = value.ptr[i] == '/' || (path && !strchr (" \n=,;'\"", value.ptr[i]));
         taken = word_at (value, i, host) ? host.len : path ? rank_at (value, i, rank) : 0;

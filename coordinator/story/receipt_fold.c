@@ -73,13 +73,12 @@ static void receipt_fold_add_files (const struct rung *rung, struct buf *line)
  * along: "python3 ./sum.py (sum.py sha256 5f2ac01277d0)". Secrets in words are not shown. In `arena`. */
 static struct text rung_program_describe (const struct rung *rung, struct arena *arena)
 {
-    struct buf line;
     if (rung->kind == PROGRAM_BUILTIN)
         return text_format (arena, "builtin %.*s", TEXT_ARG (rung->builtin));
     if (rung->kind == PROGRAM_CANARY && rung->files.n)
         return text_format (arena, "canary %.*s (sha256 %.*s)", TEXT_ARG (rung->files.items[0].name),
                             TEXT_ARG (digits_of (&rung->files.items[0])));
-    buf_init (&line, TEXT_MAX_BYTES);
+    struct buf line = { .max = TEXT_MAX_BYTES };
     for (uint32_t i = 0; i < rung->argv.n; i++)
         shell_word_add (&line, secret_redact_word (arena, rung->argv.items[i]));
     receipt_fold_add_files (rung, &line);

@@ -184,8 +184,7 @@ static struct text span_words (const struct drawing *drawing, const struct scene
 
 static void add_spans (const struct drawing *drawing, const struct scene_attempt *attempt, struct sheet *sheet)
 {
-    struct buf line;
-    buf_init (&line, SPANS_BYTES);
+    struct buf line = { .max = SPANS_BYTES };
     for (uint32_t i = 0; i < attempt->spans_n; i++) {
         struct text words = span_words (drawing, &attempt->spans[i]);
         buf_printf (&line, "%s%.*s %.*s", i ? "; " : "    ", TEXT_ARG (attempt->spans[i].name), TEXT_ARG (words));
@@ -268,9 +267,8 @@ static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
 {
     struct text names[MARKED_MAX];
-    struct buf line;
     uint32_t n = 0;
-    buf_init (&line, 1 << 16);
+    struct buf line = { .max = 1 << 16 };
     for (uint32_t i = first; i < drawing->logs_n; i++)
         if (!drawn[i] && text_equal (drawing->logs[i].head, drawing->logs[first].head) &&
             text_equal (drawing->logs[i].body, drawing->logs[first].body)) {

@@ -38,9 +38,8 @@ const struct bundle_rule *bundle_rules_find (const struct plan *plan, const var_
 
 struct text bundle_rules_versions_text (const struct bundle_rule *rule, const var_list *bundle, struct arena *arena)
 {
-    struct buf out;
     uint32_t told = 0;
-    buf_init (&out, TUPLE_BYTES_MAX);
+    struct buf out = { .max = TUPLE_BYTES_MAX };
     for (uint32_t i = 0; i < rule->parts.n; i++) {
         struct text name = rule->parts.items[i].name, version = version_of (bundle, name);
         if (!version.len) /* that it is absent */
@@ -65,8 +64,7 @@ static bool is_spoken_of (const struct plan *plan, struct text name)
 /* The installed versions of the packages that rules for this backend name. */
 static struct text unknown_tuple (const struct plan *plan, const var_list *bundle, struct arena *arena)
 {
-    struct buf out;
-    buf_init (&out, TUPLE_BYTES_MAX);
+    struct buf out = { .max = TUPLE_BYTES_MAX };
     for (uint32_t i = 0; i < bundle->n; i++)
         if (is_spoken_of (plan, bundle->items[i].name))
             buf_printf (&out, "%s%.*s %.*s", out.len ? ", " : "", TEXT_ARG (bundle->items[i].name),

@@ -40,9 +40,8 @@ static struct text slice_word (const struct plan *plan)
 /* A command that takes no files along can be run by hand; without them it would not be the same. */
 static struct text try_by_hand (const struct judge_case *of, struct arena *arena)
 {
-    struct buf line;
     struct text slice = slice_word (of->plan);
-    buf_init (&line, SENTENCE_MAX_BYTES);
+    struct buf line = { .max = SENTENCE_MAX_BYTES };
     buf_puts (&line, "sliceup exec --slice");
     shell_word_add (&line, slice);
     buf_puts (&line, " -w");
@@ -80,8 +79,7 @@ static void take_decision (const struct cause_decision *of, struct verdict *out)
 
 struct text failure_stack (const struct result *result, struct arena *arena)
 {
-    struct buf lines;
-    buf_init (&lines, STACK_MAX_BYTES + STACK_LINES_MAX);
+    struct buf lines = { .max = STACK_MAX_BYTES + STACK_LINES_MAX };
     for (uint32_t i = 0; i < result->stack.n; i++) {
         buf_puts (&lines, i ? "\n" : "");
         buf_add_text (&lines, result->stack.items[i]);

@@ -80,8 +80,7 @@ static void failure_reading_join (const struct signature_set *set, const struct 
 
 static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t most_bytes, struct arena *arena)
 {
-    struct buf all;
-    buf_init (&all, PEERS_MAX_BYTES);
+    struct buf all = { .max = PEERS_MAX_BYTES };
     for (uint32_t i = 0; i < n; i++) {
         buf_puts (&all, i ? "\n" : "");
         buf_add_text (&all, lines[i]);

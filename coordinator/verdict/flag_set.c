@@ -12,8 +12,7 @@ struct text flag_set_normalise (struct text flags, struct arena *arena)
     while (n < TOKENS_MAX && flag_set_next (&rest, &tokens[n]))
         n++;
     qsort (tokens, n, sizeof (*tokens), text_order);
-    struct buf joined;
-    buf_init (&joined, flags.len + 1);
+    struct buf joined = { .max = flags.len + 1 };
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0 && text_equal (tokens[i], tokens[i - 1]))
             continue;

@@ -74,8 +74,7 @@ static uint32_t option_words (struct text word, const char *added)
 static struct text command_again (const struct plan *plan, const char *added, struct arena *arena)
 {
     const text_list *words = &plan->origin.command;
-    struct buf line;
-    buf_init (&line, COMMAND_BYTES);
+    struct buf line = { .max = COMMAND_BYTES };
     for (uint32_t i = 0; i < words->n; i++) {
         uint32_t skip = option_words (words->items[i], added);
         if (skip)
@@ -250,8 +249,7 @@ struct text host_key_advice (const struct plan *plan, uint32_t host, struct aren
     const struct ssh_route *way = &plan->hosts.items[host].ssh;
     struct text known = plan->start.ssh.known_hosts, alias = way->host_key_alias;
     bool straight = !way->jump.len && !way->command.len && !alias.len;
-    struct buf scan;
-    buf_init (&scan, SENTENCE_MAX_BYTES + 4 * PATH_MAX_BYTES);
+    struct buf scan = { .max = SENTENCE_MAX_BYTES + 4 * PATH_MAX_BYTES };
     buf_printf (&scan, "ssh-keyscan -p %u -t ed25519", way->port ? way->port : SSH_PORT_DEFAULT);
     for (uint32_t i = 0; i < plan->hosts.n && scan.len < SENTENCE_MAX_BYTES; i++) {
         const struct plan_host *on = &plan->hosts.items[(host + i) % plan->hosts.n]; /* the one that is meant first */

@@ -40,10 +40,9 @@ static bool is_as (struct text found, struct text expected)
 static struct text expected_facts_differ (const var_list *expect, const var_list *facts, struct arena *arena,
                                           enum owner *owner)
 {
-    struct buf out;
     uint32_t n = 0;
     *owner = OWNER_BUNDLE;
-    buf_init (&out, SENTENCE_MAX_BYTES);
+    struct buf out = { .max = SENTENCE_MAX_BYTES };
     for (uint32_t i = 0; i < expect->n; i++) {
         const struct var *expected = &expect->items[i];
         struct text found = { 0 };

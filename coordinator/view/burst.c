@@ -105,8 +105,7 @@ static void share (struct burst *burst, enum fact_kind kind, struct text why, ui
 static void share_violation (struct burst *burst, const struct fact_cache_violated *violated)
 {
     const struct finding *finding = &violated->finding;
-    struct buf why;
-    buf_init (&why, WHY_BYTES);
+    struct buf why = { .max = WHY_BYTES };
     buf_printf (&why, "%s: %s", finding_is_violation (finding->kind) ? "cache violated" : "cache",
                 enum_name_of (&finding_kind_names, finding->kind));
     if (finding->token)
@@ -205,8 +204,7 @@ static void add_event (const struct board *board, const struct shared *shared, s
 
 static void tell_events (struct burst *burst, const struct board *board, const struct style *style, struct buf *out)
 {
-    struct buf words;
-    buf_init (&words, WORDS_BYTES);
+    struct buf words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < burst->n; i++) {
         add_event (board, &burst->items[i], &words);
         plain_line (burst->at_ms, &words, style, out);
@@ -266,8 +264,7 @@ static void tell_failures (struct burst *burst, const struct board *board, uint3
                            struct buf *out)
 {
     const struct board_pass *pass = board_running_pass (board);
-    struct buf words;
-    buf_init (&words, WORDS_BYTES);
+    struct buf words = { .max = WORDS_BYTES };
     uint32_t lines = 0, n = pass ? pass->groups.n : 0, from = burst->first;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = (from + k) % n;
@@ -326,8 +323,7 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
         return;
     const struct board_pass *pass = &board->rungs[key->rung].passes[key->pass];
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
-    struct buf words;
-    buf_init (&words, WORDS_BYTES);
+    struct buf words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < pass->corrections.n; i++) {
         uint32_t n = told_among (burst, &pass->corrections.items[i], hosts);
         if (n == 0)
@@ -345,8 +341,7 @@ static void tell_warnings (struct burst *burst, const struct board *board, const
                            const struct style *style, struct buf *out)
 {
     const struct result *result = &fact->of.attempt_ended.result;
-    struct buf words;
-    buf_init (&words, WORDS_BYTES);
+    struct buf words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < result->notes.n; i++) {
         if (!text_is (result->notes.items[i].source, NOTE_WARNING) || burst->warnings > WARNINGS_TOLD)
             continue;
@@ -379,7 +374,6 @@ void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms
 void burst_fact (struct burst *burst, const struct board *board, const struct fact *fact, uint64_t now_ms,
                  const struct style *style, struct buf *out)
 {
-    struct buf lines;
     if (!board->opened)
         return;
     if (fact->kind == FACT_ATTEMPT_ENDED)
@@ -391,7 +385,7 @@ void burst_fact (struct burst *burst, const struct board *board, const struct fa
         begin_waiting (burst, now_ms);
         return;
     }
-    buf_init (&lines, 4 * WORDS_BYTES);
+    struct buf lines = { .max = 4 * WORDS_BYTES };
     plain_fact (board, fact, style, &lines);
     tell_corrections (burst, board, fact, style, &lines);
     if (lines.len)

@@ -31,8 +31,7 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 static void drift_sentence_add_hosts (const struct text *names, uint32_t n, const struct drift_sentence_limits *limits,
                                       struct buf *out)
 {
-    struct buf folded;
-    buf_init (&folded, HOSTS_TEXT_MAX_BYTES);
+    struct buf folded = { .max = HOSTS_TEXT_MAX_BYTES };
     hostset_fold (names, n, &folded);
     if (limits->hosts_bytes && (folded.overflow || folded.len > limits->hosts_bytes))
         buf_printf (out, "%u hosts (%.*s ...)", n, TEXT_ARG (names[0]));
@@ -322,9 +321,8 @@ static struct text drift_sentence_sentence_of (const struct drift *drift, const 
                                                struct arena *arena)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
-    struct buf sentence;
     uint32_t at = 0;
-    buf_init (&sentence, SENTENCE_BYTES);
+    struct buf sentence = { .max = SENTENCE_BYTES };
     if (item)
         drift_sentence (drift, item, drift_minority_next (item, &at), &limits, &sentence);
     else

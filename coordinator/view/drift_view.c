@@ -224,8 +224,7 @@ static json_t *sentences_json (const struct drift *drift, const struct drift_ite
 {
     json_t *array = json_array ();
     const struct drift_group *group;
-    struct buf sentence;
-    buf_init (&sentence, FOLDED_BYTES_MAX);
+    struct buf sentence = { .max = FOLDED_BYTES_MAX };
     for (uint32_t at = 0; (group = drift_minority_next (item, &at));) {
         buf_clear (&sentence);
         drift_sentence (drift, item, group, &whole, &sentence);
@@ -278,8 +277,7 @@ static json_t *silences_json (const struct drift *drift)
 
 static json_t *first_sentence (const struct drift *drift)
 {
-    struct buf sentence;
-    buf_init (&sentence, FOLDED_BYTES_MAX);
+    struct buf sentence = { .max = FOLDED_BYTES_MAX };
     drift_sentence_summary (drift, &whole, &sentence);
     return buf_take_json (&sentence);
 }

@@ -156,8 +156,7 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
 /* Of the rung that is asked about each host tells apart: who ended early has reported none there. */
 static struct text kernels_below (const struct asked *asked, const struct host_receipt *host)
 {
-    struct buf said;
-    buf_init (&said, KERNELS_BYTES);
+    struct buf said = { .max = KERNELS_BYTES };
     receipt_kernels (host, asked->rung, &said);
     return buf_finish (&said, asked->arena);
 }

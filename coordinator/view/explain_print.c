@@ -254,8 +254,7 @@ static json_t *json_metrics (const struct explanation *explanation)
 {
     json_t *list = json_array ();
     for (uint32_t i = 0; i < explanation->metrics_n; i++) {
-        struct buf line;
-        buf_init (&line, LINE_BYTES);
+        struct buf line = { .max = LINE_BYTES };
         reduction_text (explanation->metrics[i], &line);
         json_array_append_new (list, buf_take_json (&line));
     }

@@ -120,8 +120,7 @@ static uint32_t id_columns (const struct board *board, const struct style *style
 {
     uint32_t widest = 0, most = style->columns ? style->columns / 3 : ID_MAX_BYTES;
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
-        struct buf id;
-        buf_init (&id, ROW_BYTES);
+        struct buf id = { .max = ROW_BYTES };
         style_print_text (style, board->plan.rungs.items[i].id, &id);
         uint32_t wide = text_columns (buf_as_text (&id));
         widest = wide > widest ? wide : widest;
@@ -153,8 +152,7 @@ static void add_running (struct line *line, const struct board_pass *pass, uint3
 
 static void add_ended (struct line *line, const struct board_pass *pass, uint32_t room)
 {
-    struct buf counts;
-    buf_init (&counts, ROW_BYTES);
+    struct buf counts = { .max = ROW_BYTES };
     if (pass->skipped)
         buf_puts (&counts, "skipped");
     else
@@ -214,8 +212,7 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
 
 static void draw_waiting (const struct board *board, uint64_t now_ms, struct doc *doc)
 {
-    struct buf lines;
-    buf_init (&lines, WAITING_BYTES);
+    struct buf lines = { .max = WAITING_BYTES };
     waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (&doc->style), &lines);
     struct text rest = buf_as_text (&lines), line;
     doc->paint = PAINT_WARN;

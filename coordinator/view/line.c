@@ -62,10 +62,9 @@ static void put_character (struct line *line, const char *bytes, uint32_t len, u
 
 void line_text (struct line *line, struct text text)
 {
-    struct buf safe;
     if (line->full || text.len == 0)
         return;
-    buf_init (&safe, PIECE_MAX_BYTES);
+    struct buf safe = { .max = PIECE_MAX_BYTES };
     buf_escaped (&safe, line->put ? text_clip (text, CELL_MAX_BYTES) : text, 0);
     struct text pieces = buf_as_text (&safe);
     for (uint32_t at = 0, len; at < pieces.len && !line->full; at += len) {
@@ -129,9 +128,8 @@ void line_painted (struct line *line, enum paint paint, struct text text)
 void line_cell (struct line *line, struct text text, uint32_t most, uint32_t columns)
 {
     struct style style = { .unicode = line->style->unicode, .columns = most };
-    struct buf cell;
     uint32_t to = line->columns + columns;
-    buf_init (&cell, CELL_MAX_BYTES);
+    struct buf cell = { .max = CELL_MAX_BYTES };
     struct line inner = line_begin (&cell, &style);
     line_text (&inner, text);
     line_text (line, buf_as_text (&cell));
@@ -230,8 +228,7 @@ void doc_hosts (struct doc *doc, const struct text *names, uint32_t n)
 
 static void doc_add_references (struct doc *doc, struct text text)
 {
-    struct buf safe;
-    buf_init (&safe, LINE_BYTES_MAX);
+    struct buf safe = { .max = LINE_BYTES_MAX };
     buf_escaped (&safe, text, 0);
     for (size_t i = 0; i < safe.len; i++) {
         uint8_t c = safe.ptr[i];

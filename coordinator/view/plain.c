@@ -380,8 +380,7 @@ void plain_fact (const struct board *board, const struct fact *fact, const struc
 void plain_waiting (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
     struct printer printer = { .board = board, .style = style, .out = out };
-    struct buf lines;
-    buf_init (&lines, SENTENCE_BYTES);
+    struct buf lines = { .max = SENTENCE_BYTES };
     buf_init (&printer.words, SENTENCE_BYTES);
     waiting_append_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
     for (struct text rest = buf_as_text (&lines), line; text_cut (&rest, '\n', &line);) {
@@ -398,8 +397,7 @@ enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
 
 void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out)
 {
-    struct buf set;
-    buf_init (&set, SET_BYTES);
+    struct buf set = { .max = SET_BYTES };
     board_print_hosts (board, hosts, n, &set);
     if (columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= columns) {
         buf_add_text (out, buf_as_text (&set));
@@ -442,10 +440,9 @@ enum { CARD_CAUSES = 3, CARD_INDENT = 4 };
 
 static void card_put (const struct style *style, const char *label, struct text words, struct buf *out)
 {
-    struct buf line;
     if (!words.len)
         return;
-    buf_init (&line, 4 * SENTENCE_BYTES);
+    struct buf line = { .max = 4 * SENTENCE_BYTES };
     buf_escaped_after (&line, label, words, 0);
     buf_printf (out, "%*s", CARD_INDENT, "");
     line_wrap (out, buf_as_text (&line), CARD_INDENT, CARD_INDENT + 2, style->columns);
@@ -460,8 +457,7 @@ static bool card_is_cause (const struct board_verdict_group *group)
 static void card_put_cause (const struct board *board, const struct board_verdict_group *group, uint32_t of,
                             const struct style *style, struct buf *out)
 {
-    struct buf label;
-    buf_init (&label, SENTENCE_BYTES);
+    struct buf label = { .max = SENTENCE_BYTES };
     if (group->varies) { /* the line is this host's, others have other numbers */
         board_print_hosts (board, group->hosts.items, 1, &label);
         buf_puts (&label, ": ");

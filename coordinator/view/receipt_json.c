@@ -311,8 +311,7 @@ static void add_indented (struct text json, struct buf *out)
 /* One after the other: all of them as one tree are many times as large as their text. */
 static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
-    struct buf one;
-    buf_init (&one, out->max);
+    struct buf one = { .max = out->max };
     for (uint32_t i = 0; i < receipt->hosts.n && !out->overflow; i++) {
         buf_clear (&one);
         json_print_release (host_json (receipt, i), LAYOUT, &one);
@@ -328,9 +327,8 @@ static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct 
 /* `json` has an empty list of hosts. */
 static void print_with_hosts (json_t *json, const struct slice_receipt *receipt, struct buf *out)
 {
-    struct buf rest;
     uint32_t at;
-    buf_init (&rest, out->max);
+    struct buf rest = { .max = out->max };
     json_print_release (json, LAYOUT, &rest);
     out->overflow |= rest.overflow || !text_find (buf_as_text (&rest), TEXT_LIT (HOSTS_OPEN), &at);
     if (!out->overflow) {
@@ -388,8 +386,7 @@ static int receipt_json_check_name (struct text name, struct err *err)
 {
     if (host_name_valid (name))
         return 0;
-    struct buf shown;
-    buf_init (&shown, ERR_TEXT_BYTES);
+    struct buf shown = { .max = ERR_TEXT_BYTES };
     buf_escaped (&shown, name, 40);
     err_set (err, ERR_PARSE, "names a host '%s': expected up to %d letters, digits, '.', '_' and '-'", buf_c (&shown),
              HOST_NAME_MAX_BYTES);

@@ -205,8 +205,7 @@ struct paragraph {
 static struct text paragraph_words (const struct paragraph *paragraph, const struct host_receipt *host,
                                     struct arena *arena)
 {
-    struct buf words;
-    buf_init (&words, PARAGRAPH_BYTES);
+    struct buf words = { .max = PARAGRAPH_BYTES };
     paragraph->print (host, &words);
     return buf_finish (&words, arena);
 }

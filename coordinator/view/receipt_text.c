@@ -425,8 +425,7 @@ static void put_causes (struct doc *doc, const struct slice_receipt *receipt, st
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     struct doc doc = doc_begin (out, true);
-    struct buf text;
-    buf_init (&text, PAGE_BYTES);
+    struct buf text = { .max = PAGE_BYTES };
     for (uint32_t i = 0; i < receipt->headers.n; i++, buf_clear (&text)) {
         struct run_header *header = &receipt->headers.items[i];
         doc_text (&doc, header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED));

@@ -56,8 +56,7 @@ json_t *escaped_json (struct text text)
 {
     if (text_is_utf8 (text))
         return text_json (text);
-    struct buf safe;
-    buf_init (&safe, ESCAPED_MAX_BYTES);
+    struct buf safe = { .max = ESCAPED_MAX_BYTES };
     buf_escaped (&safe, text, 0);
     return buf_take_json (&safe);
 }
@@ -95,8 +94,7 @@ json_t *folded_hosts_json (const struct text *names, uint32_t n)
 
 static json_t *hex_json (struct text bytes)
 {
-    struct buf hex;
-    buf_init (&hex, 2 * (size_t) bytes.len + 1);
+    struct buf hex = { .max = 2 * (size_t) bytes.len + 1 };
     for (uint32_t i = 0; i < bytes.len; i++)
         buf_printf (&hex, "%02x", (unsigned char) bytes.ptr[i]);
     return buf_take_json (&hex);

@@ -30,8 +30,7 @@ static void status_set (json_t *object, const char *name, json_t *value)
 
 static void set_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, json_t *object)
 {
-    struct buf folded;
-    buf_init (&folded, LINES_BYTES);
+    struct buf folded = { .max = LINES_BYTES };
     board_print_hosts (board, hosts, n, &folded);
     status_set (object, "hosts", buf_take_json (&folded));
     status_set (object, "count", number (n));
@@ -173,9 +172,8 @@ static json_t *rungs_value (const struct status *status)
 
 static json_t *waiting_value (const struct status *status)
 {
-    struct buf lines;
     json_t *list = json_array ();
-    buf_init (&lines, LINES_BYTES);
+    struct buf lines = { .max = LINES_BYTES };
     waiting_append_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
     struct text rest = buf_as_text (&lines), line;
     while (text_cut (&rest, '\n', &line))
@@ -540,8 +538,7 @@ void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, str
     struct stacks_group *groups;
     uint32_t n = stacks_groups (board, &arena, &groups), shown = n < most ? n : most;
     json_t *object = json_object (), *list = json_array ();
-    struct buf odd;
-    buf_init (&odd, LINES_BYTES);
+    struct buf odd = { .max = LINES_BYTES };
     (void) progress_append_stands (board, now_ms, false, &odd);
     for (uint32_t i = 0; i < shown; i++)
         json_array_append_new (list, stacks_group_value (board, now_ms, &groups[i], &arena));

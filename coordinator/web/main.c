@@ -130,11 +130,10 @@ static int make_token (const char *path, char out[WEB_TOKEN_BYTES], struct err *
 static int load_token (const char *home, char out[WEB_TOKEN_BYTES], struct err *err)
 {
     char path[1200];
-    struct buf kept;
     snprintf (path, sizeof path, "%s/web.token", home);
     if (access (path, F_OK) != 0 && errno == ENOENT)
         return make_token (path, out, err);
-    buf_init (&kept, WEB_TOKEN_BYTES);
+    struct buf kept = { .max = WEB_TOKEN_BYTES };
     int rc = private_file_read_nofollow (path, &kept, err);
     if (rc == 0 && !(text_to_c (buf_as_text (&kept), out, WEB_TOKEN_BYTES) &&
                      strspn (out, "0123456789abcdef") == WEB_TOKEN_BYTES - 1))
@@ -297,8 +296,7 @@ static void web_close_all (struct web *web)
 /* A failure ends the server, since nobody would know its address. */
 static int say_url (const struct web *web, struct err *err)
 {
-    struct buf url;
-    buf_init (&url, 1024);
+    struct buf url = { .max = 1024 };
     web_listen_print_url (&web->listen, &web->access, &url);
     bool said = printf ("%s\n", buf_c (&url)) > 0 && fflush (stdout) == 0;
     buf_release (&url);

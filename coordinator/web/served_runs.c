@@ -134,10 +134,9 @@ static void take_first (void *owner, const struct fact *fact)
 static void take_last (void *owner, const struct fact *fact)
 {
     struct served_run *run = owner;
-    struct buf safe;
     if (fact->kind != FACT_RUN_ENDED)
         return;
-    buf_init (&safe, 64 << 10);
+    struct buf safe = { .max = 64 << 10 };
     buf_escaped (&safe, text_clip (fact->of.run_ended.sentence, sizeof run->sentence), sizeof run->sentence - 1);
     text_to_c (text_clip (buf_as_text (&safe), sizeof run->sentence - 1), run->sentence, sizeof run->sentence);
     buf_release (&safe);

@@ -25,8 +25,7 @@ enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };
 /* One line of text. */
 static struct http_answer *answer_refusal (unsigned status, const char *why)
 {
-    struct buf line;
-    buf_init (&line, 16 * ERR_TEXT_BYTES);
+    struct buf line = { .max = 16 * ERR_TEXT_BYTES };
     buf_escaped (&line, text_of (why), 0);
     buf_byte (&line, '\n');
     struct http_answer *answer = http_answer_bytes (status, "text/plain; charset=utf-8", buf_as_text (&line));
@@ -60,8 +59,7 @@ static struct http_answer *answer_json (struct buf *json)
 
 static struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_ms)
 {
-    struct buf json;
-    buf_init (&json, JSON_MAX_BYTES);
+    struct buf json = { .max = JSON_MAX_BYTES };
     json_print_release (served_runs_json (runs, boot_ms), JSON_COMPACT, &json);
     return answer_json (&json);
 }
@@ -75,7 +73,6 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
     struct arena arena = { 0 };
     struct scene_query query;
     struct scene scene;
-    struct buf json;
     char name[BOOT_BYTES];
     if (request->route == ROUTE_HOST && opened < 0)
         return answer_refusal (NOT_FOUND, "the run has no such host");
@@ -86,7 +83,7 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
     query.until_ms = request->until_ms;
     scene_make (run->feed, &query, boot_ms, &arena, &scene);
     snprintf (name, sizeof name, "%s-%u", boot, run->feeds_n);
-    buf_init (&json, JSON_MAX_BYTES);
+    struct buf json = { .max = JSON_MAX_BYTES };
     if (request->route == ROUTE_HOST)
         scene_host_json (&scene, scene.host, name, &json);
     else if (request->route == ROUTE_WITHIN)
@@ -100,8 +97,7 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
 /* Where its programs stood when they were last looked at: it asks nobody. */
 static struct http_answer *answer_stacks (const struct served_run *run, uint64_t boot_ms)
 {
-    struct buf json;
-    buf_init (&json, JSON_MAX_BYTES);
+    struct buf json = { .max = JSON_MAX_BYTES };
     stacks_json (feed_board (run->feed), feed_now_ms (run->feed, boot_ms), ANSWER_STACKS, &json);
     return answer_json (&json);
 }
@@ -145,8 +141,7 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
 static void read_drift (struct served_run *run)
 {
     char path[RUN_PATH_BYTES];
-    struct buf bytes;
-    buf_init (&bytes, DRIFT_MAX_BYTES);
+    struct buf bytes = { .max = DRIFT_MAX_BYTES };
     int rc = file_read (run_dir_path (&run->dir, RUN_FILE_DRIFT, path), &bytes, NULL);
     run->drift_read = rc == 0 || is_written (run);
     json_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
@@ -161,7 +156,6 @@ static void read_drift (struct served_run *run)
 /* Reads once, from the files of its end, in how many ways its hosts differ. */
 static struct http_answer *answer_metrics (struct served_run *run, uint64_t boot_ms, uint64_t wall_ms)
 {
-    struct buf text;
     if (run->state == SERVED_ENDED && !run->drift_read)
         read_drift (run);
     const struct metrics_beside beside = { .form = METRICS_OPENMETRICS,
@@ -170,7 +164,7 @@ static struct http_answer *answer_metrics (struct served_run *run, uint64_t boot
                                            .interrupted = run->state == SERVED_INTERRUPTED,
                                            .drift_known = run->drift_known,
                                            .drift = run->drift };
-    buf_init (&text, METRICS_MAX_BYTES);
+    struct buf text = { .max = METRICS_MAX_BYTES };
     metrics_print_run (run->feed, &beside, &text);
     struct http_answer *answer = http_answer_bytes (OK, METRICS_CONTENT_TYPE, buf_as_text (&text));
     buf_release (&text);

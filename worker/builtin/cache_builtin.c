@@ -258,8 +258,7 @@ static void say_hardware (struct cache_builtin *builtin)
 
 static void say_view (struct cache_builtin *builtin, const struct confine_report *report)
 {
-    struct buf probes;
-    buf_init (&probes, 1024);
+    struct buf probes = { .max = 1024 };
     for (uint32_t i = 0; i < report->view.open_ways.n; i++)
         buf_printf (&probes, "%s%.*s", i ? " " : "", TEXT_ARG (report->view.open_ways.items[i]));
     protocol_writer_fact (builtin->writer, FACT_MOUNT, report->view.mount);

@@ -39,8 +39,7 @@ static const struct enum_names preflight_state_names = NAMES (state_words);
 /* Makes texts of programs and the command line safe, since a terminal may show them. */
 static struct text preflight_shown (struct preflight *preflight, const char *raw)
 {
-    struct buf escaped;
-    buf_init (&escaped, LINE_BYTES);
+    struct buf escaped = { .max = LINE_BYTES };
     buf_escaped (&escaped, text_of (raw), SHOWN_COLUMNS);
     return buf_finish (&escaped, &preflight->arena);
 }
@@ -231,8 +230,7 @@ void preflight_sentence (const struct preflight *preflight, struct buf *out)
 
 static void say_brief (const struct preflight *preflight)
 {
-    struct buf line;
-    buf_init (&line, 2 * LINE_BYTES);
+    struct buf line = { .max = 2 * LINE_BYTES };
     preflight_sentence (preflight, &line);
     if (line.len)
         printf ("%s\n", buf_c (&line));
@@ -416,9 +414,8 @@ static void probe_python (struct host_check_results *host)
     const char *argv[] = { host->python, "-I", "-c", python_question, NULL };
     struct subprocess subprocess = { .argv = argv, .limit_ms = PYTHON_LIMIT_MS, .echo_fd = -1, .held_fd = -1 };
     struct err err = { 0 };
-    struct buf said;
     int status = 0;
-    buf_init (&said, PYTHON_SAID_BYTES);
+    struct buf said = { .max = PYTHON_SAID_BYTES };
     if (subprocess_run (&subprocess, &said, &status, &err) < 0)
         snprintf (host->python_problem, sizeof host->python_problem, "%s", err.text);
     else

@@ -156,8 +156,7 @@ static int probe_print (struct buf *out, struct err *err)
 static int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err)
 {
     struct arena arena = { 0 };
-    struct buf out;
-    buf_init (&out, 256 * 1024);
+    struct buf out = { .max = 256 * 1024 };
     for (uint32_t i = 0; i < report->steps_n; i++)
         probe_add_step (report, i, &arena, &out);
     probe_add_notes (report, &out);

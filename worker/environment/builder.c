@@ -117,7 +117,6 @@ static struct text last_words (struct text output)
 static int builder_explain (const char *what, struct text output, int status, enum owner *owner, struct err *err)
 {
     const char *meaning = "it failed";
-    struct buf words;
     *owner = OWNER_BUNDLE;
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
         if (text_find (output, text_of (readings[i].text), NULL)) {
@@ -125,7 +124,7 @@ static int builder_explain (const char *what, struct text output, int status, en
             meaning = readings[i].meaning;
             break;
         }
-    buf_init (&words, 1024);
+    struct buf words = { .max = 1024 };
     buf_escaped (&words, last_words (output), SHOWN_COLUMNS);
     err_set (err, ERR_STATE, "%s: %s (status %d, \"%.300s\")", what, meaning, status, buf_c (&words));
     buf_release (&words);
@@ -138,10 +137,9 @@ static int builder_run (const struct build_request *build, const char *what, con
     struct subprocess subprocess = {
         .argv = argv, .limit_ms = limit_ms, .echo_fd = STDERR_FILENO, .held_fd = build->lock_fd
     };
-    struct buf output;
     int status, rc;
     *owner = OWNER_HOST;
-    buf_init (&output, OUTPUT_BYTES_MAX);
+    struct buf output = { .max = OUTPUT_BYTES_MAX };
     rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "%s", what);
@@ -181,8 +179,7 @@ static int builder_begin (const struct build_request *build, char copy[PATH_MAX_
     /* pip reads this copy: what was verified is what is installed, whatever the file becomes meanwhile. */
     if (!build->wheels)
         return atomic_file_write (copy, build->pins.ptr, build->pins.len, 0644, err);
-    struct buf kept;
-    buf_init (&kept, (size_t) build->pins.len + 1);
+    struct buf kept = { .max = (size_t) build->pins.len + 1 };
     add_without_options (build->pins, &kept);
     int rc = atomic_file_write (copy, kept.ptr, kept.len, 0644, err);
     buf_release (&kept);
@@ -271,8 +268,7 @@ static void add_last_lines (struct text output, struct buf *out)
 
 static int builder_refuse (int status, struct text output, struct err *err)
 {
-    struct buf lines;
-    buf_init (&lines, LINES_SHOWN * 4 * LINE_COLUMNS);
+    struct buf lines = { .max = LINES_SHOWN * 4 * LINE_COLUMNS };
     add_last_lines (output, &lines);
     err_set (err, ERR_STATE, "the setup script ended with status %d%s", status,
              lines.len ? buf_c (&lines) : ", and printed nothing");
@@ -287,9 +283,8 @@ static int run_script (const struct buf *script, struct arena *arena, struct tex
     struct subprocess subprocess = {
         .argv = argv, .limit_ms = SETUP_LIMIT_MS, .echo_fd = STDERR_FILENO, .held_fd = -1
     };
-    struct buf output;
     int status, rc;
-    buf_init (&output, SETUP_OUTPUT_BYTES);
+    struct buf output = { .max = SETUP_OUTPUT_BYTES };
     rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "the setup script");
@@ -304,8 +299,7 @@ static int run_script (const struct buf *script, struct arena *arena, struct tex
 int setup_script_run (const char *path, const char *sha256, struct arena *arena, struct text *told, enum owner *owner,
                       struct err *err)
 {
-    struct buf script;
-    buf_init (&script, SETUP_MAX_BYTES);
+    struct buf script = { .max = SETUP_MAX_BYTES };
     *owner = OWNER_SLICEUP;
     int rc = read_script (path, sha256, &script, err);
     if (rc == 0) {

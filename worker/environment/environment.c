@@ -32,8 +32,7 @@ static int environment_check_name (const char *python, struct err *err)
 
 static int refuse_answer (const char *python, const struct buf *answer, int status, struct err *err)
 {
-    struct buf shown;
-    buf_init (&shown, 400);
+    struct buf shown = { .max = 400 };
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
     err_set (err, ERR_STATE, "%.200s is not a working Python 3: it exited with status %d and printed \"%.200s\"",
              python, status, buf_c (&shown));
@@ -46,11 +45,10 @@ int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYT
     /* -I -S: neither the user's variables nor site packages have a say in this answer. */
     const char *argv[] = { python, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])", NULL };
     struct subprocess ask = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
-    struct buf answer;
     int status, rc = -1;
     if (environment_check_name (python, err))
         return -1;
-    buf_init (&answer, ANSWER_BYTES_MAX);
+    struct buf answer = { .max = ANSWER_BYTES_MAX };
     if (subprocess_run (&ask, &answer, &status, err)) {
         err_prefix (err, "the interpreter that pins.python names");
         goto out;

@@ -224,8 +224,7 @@ struct digest installed_fingerprint (const struct installed *installed, const st
                                      const char *python, const char *machine, struct text libtpu)
 {
     struct digest_state *state = digest_begin ();
-    struct buf line;
-    buf_init (&line, 1024);
+    struct buf line = { .max = 1024 };
     for (uint32_t i = 0; i <= installed->n; i++) {
         const struct package *package = &installed->items[i];
         buf_clear (&line);

@@ -144,8 +144,7 @@ static int make_folder_of (struct text path, struct arena *arena, struct err *er
 
 static int copy_one (const struct kit_file *file, struct text in, struct text to, struct arena *arena, struct err *err)
 {
-    struct buf bytes;
-    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    struct buf bytes = { .max = KIT_FILE_MAX_BYTES };
     int rc = make_folder_of (to, arena, err);
     if (rc == 0)
         rc = file_read (in.ptr, &bytes, err);

@@ -36,9 +36,8 @@ enum { HOLDER_BYTES = 160, HOLDER_COLUMNS = 80, FIRST_WAIT_MS = 10, LONGEST_WAIT
 static void read_holder (int fd, char holder[HOLDER_BYTES])
 {
     char raw[HOLDER_BYTES];
-    struct buf shown;
     ssize_t len = pread (fd, raw, sizeof raw, 0);
-    buf_init (&shown, HOLDER_BYTES - 1);
+    struct buf shown = { .max = HOLDER_BYTES - 1 };
     buf_escaped (&shown, (struct text){ raw, len > 0 ? (uint32_t) len : 0 }, HOLDER_COLUMNS);
     snprintf (holder, HOLDER_BYTES, "%s", shown.len ? buf_c (&shown) : "an unnamed process");
     buf_release (&shown);
@@ -209,10 +208,9 @@ static int read_installed (struct restore *restore, struct err *err)
 /* Which packages differ says more than that two digests do. */
 static int refuse_other_pins (struct restore *restore, struct text claimed, struct err *err)
 {
-    struct buf differences;
     struct err why;
     char hex[DIGEST_HEX_BYTES];
-    buf_init (&differences, 200);
+    struct buf differences = { .max = 200 };
     if (read_installed (restore, &why))
         buf_printf (&differences, "%.150s", why.text);
     else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
@@ -228,10 +226,9 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
 
 static int check_marker (struct restore *restore, struct err *err)
 {
-    struct buf bytes;
     struct digest claimed;
     int rc = -1;
-    buf_init (&bytes, MARKER_BYTES_MAX);
+    struct buf bytes = { .max = MARKER_BYTES_MAX };
     if (file_read (restore->marker, &bytes, err) == 0) {
         struct text text = buf_as_text (&bytes);
         text.len -= text.len && text.ptr[text.len - 1] == '\n';
@@ -298,11 +295,10 @@ static int refuse_differences (struct restore *restore, struct buf *differences,
 /* What was installed, version for version. */
 static int verify_versions (struct restore *restore, struct err *err)
 {
-    struct buf differences;
     int rc = 0;
     if (read_installed (restore, err))
         return err_prefix (err, "%.200s", restore->path);
-    buf_init (&differences, DIFFERENCES_BYTES_MAX);
+    struct buf differences = { .max = DIFFERENCES_BYTES_MAX };
     if (installed_compare (&restore->installed, &restore->pins, &differences))
         rc = refuse_differences (restore, &differences, err);
     buf_release (&differences);
@@ -312,8 +308,7 @@ static int verify_versions (struct restore *restore, struct err *err)
 /* And byte for byte. */
 static int verify_files (struct restore *restore, struct err *err)
 {
-    struct buf differences;
-    buf_init (&differences, DIFFERENCES_BYTES_MAX);
+    struct buf differences = { .max = DIFFERENCES_BYTES_MAX };
     int rc = installed_files_check (restore->site, &restore->installed, &restore->arena, &restore->files, &differences,
                                     err);
     restore->files_read = rc == 0;

@@ -64,8 +64,7 @@ static struct metadata cloud_facts_ask (bool google)
                                                 .path = "/computeMetadata/v1/instance/?recursive=true",
                                                 .limit_ms = server_limit_ms () };
     struct metadata_answer answer = { 0 };
-    struct buf bytes;
-    buf_init (&bytes, ANSWER_BYTES_MAX);
+    struct buf bytes = { .max = ANSWER_BYTES_MAX };
     enum metadata_server found = question.server ? metadata_ask (&question, &bytes, &answer, NULL) : METADATA_NOWHERE;
     bool told = found == METADATA_ANSWERED && answer.status == 200;
     struct metadata metadata = { .late = found == METADATA_LATE, .instance = told ? instance_of (answer.body) : NULL };
@@ -146,8 +145,7 @@ static struct text address_in (struct text item)
 
 static struct text addresses_in (struct host_fact_list *list, struct text endpoints)
 {
-    struct buf all;
-    buf_init (&all, ENDPOINTS_BYTES_MAX);
+    struct buf all = { .max = ENDPOINTS_BYTES_MAX };
     for (bool first = true; endpoints.len; first = false) {
         if (!first)
             buf_byte (&all, ',');
@@ -185,8 +183,7 @@ static bool conflict (const struct known *known, struct text said, struct text t
 
 static void cloud_facts_add_place (struct host_fact_list *list, const struct metadata *metadata)
 {
-    struct buf conflicts;
-    buf_init (&conflicts, FACT_VALUE_BYTES);
+    struct buf conflicts = { .max = FACT_VALUE_BYTES };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct text said = from_variables (list, &table[i]), told = from_metadata (list, &table[i], metadata);
         struct text known = said.len ? said : told;

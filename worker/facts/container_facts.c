@@ -194,8 +194,7 @@ static struct text mount_facts_place (const struct proc_mount *mount, const char
                                       struct arena *arena)
 {
     char size[SIZE_TEXT_BYTES];
-    struct buf place;
-    buf_init (&place, PLACE_BYTES);
+    struct buf place = { .max = PLACE_BYTES };
     buf_escaped (&place, text_of (mount ? mount->point : folder), POINT_COLUMNS);
     buf_puts (&place, " (");
     if (mount) {

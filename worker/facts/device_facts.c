@@ -76,9 +76,8 @@ static struct text add_device_users (struct host_fact_list *list)
 {
     struct device_users device_users;
     struct value_tally programs = { 0 };
-    struct buf found;
     device_users_find (list->roots, DEVICE_USERS_OF_ANY, DEVICE_USERS_SEARCH_MS, &list->arena, &device_users);
-    buf_init (&found, DEVICE_USERS_BYTES_MAX);
+    struct buf found = { .max = DEVICE_USERS_BYTES_MAX };
     for (uint32_t i = 0; i < device_users.n; i++) {
         const struct device_user *holder = &device_users.items[i];
         buf_printf (&found, "%s%.*s by process %u (%.*s)", i ? "; " : "", TEXT_ARG (holder->device), holder->pid,
@@ -207,10 +206,9 @@ struct text tpu_logs_newest (struct host_fact_list *list, uint64_t now_wall_ms)
 {
     struct log_file *files;
     uint32_t n = files_in (list, &files);
-    struct buf note;
     if (!n)
         return (struct text){ 0 };
-    buf_init (&note, NOTE_BYTES);
+    struct buf note = { .max = NOTE_BYTES };
     buf_printf (&note, "newest of %u files in %s" FOLDER ": ", n, list->roots->tmp);
     for (uint32_t i = 0; i < n && i < SHOWN; i++) {
         char age[DURATION_TEXT_BYTES];
@@ -320,8 +318,7 @@ static const char *sharing (struct host_fact_list *list, struct text group)
 static void add_places (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
     struct value_tally groups = { 0 }, nodes = { 0 };
-    struct buf all;
-    buf_init (&all, FACT_VALUE_BYTES);
+    struct buf all = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < bus->accelerators_n; i++) {
         const struct function *one = &bus->accelerators[i];
         value_tally_add (&groups, text_of (sharing (list, one->group)));

@@ -141,8 +141,7 @@ static struct device_user device_users_describe (struct search *search, const ch
     struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10),
                                   .exclusive = kind == DEVICE_EXCLUSIVE,
                                   .began_ms = began_ms (search, pid) };
-    struct buf shown;
-    buf_init (&shown, 8 * PATH_MAX_BYTES);
+    struct buf shown = { .max = 8 * PATH_MAX_BYTES };
     buf_escaped (&shown, text_of (device), 0); /* its name is untrusted */
     holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
     buf_release (&shown);

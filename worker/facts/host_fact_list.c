@@ -74,10 +74,9 @@ struct text host_fact_shorten (struct arena *arena, struct text text, uint32_t m
 struct text host_fact_one_line (struct arena *arena, struct text text)
 {
     char *flat = arena_alloc (arena, text.len + 1);
-    struct buf line;
     for (uint32_t i = 0; i < text.len; i++)
         flat[i] = strchr ("\t\r\n\v\f", text.ptr[i]) && text.ptr[i] ? ' ' : text.ptr[i];
-    buf_init (&line, (size_t) text.len * 8 + 1);
+    struct buf line = { .max = (size_t) text.len * 8 + 1 };
     buf_escaped (&line, (struct text){ flat, text.len }, 0);
     return buf_finish (&line, arena);
 }
@@ -256,10 +255,9 @@ void value_tally_to_fact (struct host_fact_list *list, const char *name, const s
                           struct text missing)
 {
     struct value_tally_entry sorted[KINDS_MAX];
-    struct buf value;
     memcpy (sorted, tally->items, sizeof sorted);
     qsort (sorted, tally->n, sizeof *sorted, frequent_first);
-    buf_init (&value, FACT_VALUE_BYTES);
+    struct buf value = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < tally->n; i++)
         buf_printf (&value, "%s%u x %.*s", i ? ", " : "", sorted[i].count, TEXT_ARG (sorted[i].what));
     if (tally->others)
@@ -324,9 +322,8 @@ static void add_word (struct arena *arena, struct buf *line, struct text word)
 /* Blanks separate words, too: daemons write a sentence over their arguments, shells get a script as one. */
 struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
-    struct buf line;
     struct text word;
-    buf_init (&line, SHOWN_MAX_BYTES);
+    struct buf line = { .max = SHOWN_MAX_BYTES };
     for (bool hidden = false; line.len <= max_bytes && host_fact_list_next_word (&raw, &word);) {
         buf_puts (&line, line.len ? " " : "");
         if (hidden)

@@ -252,8 +252,7 @@ static void add_choice (struct host_fact_list *list, const char *name, const cha
 /* For each size of page a count: "1048576kB x 0, 2048kB x 512". */
 static void add_pages (struct host_fact_list *list, const char *name, const struct name_list *sizes, const char *file)
 {
-    struct buf value;
-    buf_init (&value, FACT_VALUE_BYTES);
+    struct buf value = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < sizes->n && i < HUGE_SIZES_MAX; i++) {
         struct text count, folder = sizes->items[i];
         struct text path = text_format (&list->arena, HUGE_FOLDER "/%.*s/%s", TEXT_ARG (folder), file);

@@ -61,8 +61,7 @@ bool cgroup_place_read (const char *process, const char *self, const char *contr
     enum { FILE_MAX_BYTES = 1 << 20 };
     struct arena arena = { 0 };
     struct proc_mounts mounts = { 0 };
-    struct buf cgroup;
-    buf_init (&cgroup, FILE_MAX_BYTES);
+    struct buf cgroup = { .max = FILE_MAX_BYTES };
     (void) file_read (text_format (&arena, "%s/cgroup", process).ptr, &cgroup, NULL);
     (void) proc_mounts_read (self, &arena, &mounts, NULL);
     bool found = cgroup_place_find (buf_as_text (&cgroup), &mounts, controller, out) ||
@@ -134,8 +133,7 @@ void memory_watch_begin (pid_t program, struct memory_watch *out)
 {
     char folder[64];
     *out = (struct memory_watch){ 0 };
-    struct buf file;
-    buf_init (&file, FILE_MAX_BYTES);
+    struct buf file = { .max = FILE_MAX_BYTES };
     snprintf (folder, sizeof folder, "/proc/%d", (int) program);
     (void) cgroup_place_read (folder, "/proc/self", "memory", &out->group);
     read_now (out, &file, &out->before);
@@ -145,8 +143,7 @@ void memory_watch_begin (pid_t program, struct memory_watch *out)
 struct memory_kills memory_watch_end (const struct memory_watch *watch)
 {
     struct memory_kills now;
-    struct buf file;
-    buf_init (&file, FILE_MAX_BYTES);
+    struct buf file = { .max = FILE_MAX_BYTES };
     read_now (watch, &file, &now);
     buf_release (&file);
     bool same = now.counted_len == watch->before.counted_len && now.of_group >= watch->before.of_group;

@@ -130,12 +130,11 @@ static int control_group_empty_previous (const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;
-    struct buf record;
     if (snprintf (path, sizeof path, "%s/worker.cgroup", directory) >= (int) sizeof path)
         return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     if (lstat (path, &st) < 0 && errno == ENOENT)
         return 0;
-    buf_init (&record, PATH_MAX - 1);
+    struct buf record = { .max = PATH_MAX - 1 };
     int rc = file_read (path, &record, err);
     if (rc == 0)
         rc = check_record (directory, &record, err);

@@ -336,8 +336,7 @@ static bool put (struct output *output, struct place *place, struct text bytes)
 /* Towards the coordinator it fits into one chunk. */
 static bool put_mark (struct output *output, struct place *place)
 {
-    struct buf mark;
-    buf_init (&mark, place->kept.len + MARK_BYTES);
+    struct buf mark = { .max = place->kept.len + MARK_BYTES };
     buf_printf (&mark,
                 "%s[sliceup] %" PRIu64 " bytes are cut here: from byte %" PRIu64 ", line %" PRIu64 ", to byte %" PRIu64
                 ", line %" PRIu64 "%s\n",
@@ -441,9 +440,8 @@ bool output_read (struct output *output, uint64_t now_ms)
 
 void output_add_line (struct output *output, struct text line, uint64_t now_ms)
 {
-    struct buf ours;
     bool inside = output->bytes && output->ring[(output->bytes - 1) % RING_BYTES] != '\n';
-    buf_init (&ours, TAIL_BYTES);
+    struct buf ours = { .max = TAIL_BYTES };
     buf_printf (&ours, "%s[sliceup] ", inside ? "\n" : "");
     buf_add_text (&ours, text_clip (line, TAIL_BYTES / 2));
     buf_puts (&ours, "\n");
@@ -521,8 +519,7 @@ static void put_cut (const struct place *place, const char *where, struct buf *o
 
 struct text output_cut_text (const struct output *output, struct arena *arena)
 {
-    struct buf out;
-    buf_init (&out, SENTENCE_MAX_BYTES);
+    struct buf out = { .max = SENTENCE_MAX_BYTES };
     if (output->file.cut_bytes || output->link.cut_bytes)
         buf_printf (&out, "%" PRIu64 " bytes were printed", output->bytes);
     if (output->file.cut_bytes)

@@ -6,10 +6,9 @@
 
 int packet_send (int fd, const struct record *record, const void *value, struct err *err)
 {
-    struct buf bytes;
     int rc = 0;
     ssize_t sent;
-    buf_init (&bytes, PACKET_BYTES_MAX);
+    struct buf bytes = { .max = PACKET_BYTES_MAX };
     wire_put_record (&bytes, record, value);
     do
         sent = bytes.overflow ? 0 : send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);

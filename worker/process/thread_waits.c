@@ -85,11 +85,10 @@ static struct text last_word (struct text words)
 
 void thread_state_read (struct text status, struct text syscall, struct text wchan, struct thread_state *out)
 {
-    struct buf place, name;
     uint64_t pid = 0;
     *out = (struct thread_state){ 0 };
-    buf_init (&place, 4 * THREAD_PLACE_BYTES);
-    buf_init (&name, 4 * THREAD_NAME_BYTES);
+    struct buf place = { .max = 4 * THREAD_PLACE_BYTES };
+    struct buf name = { .max = 4 * THREAD_NAME_BYTES };
     buf_escaped (&name, text_clip (value_of (status, "Name"), THREAD_NAME_BYTES / 4), 0);
     put_state (value_of (status, "State"), &place);
     put_call (text_take_until (&syscall, '\n'), &place);

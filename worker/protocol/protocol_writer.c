@@ -82,9 +82,8 @@ static bool is_attempt (const json_t *line)
 static int read_attempt (struct protocol_writer *writer, struct err *err)
 {
     json_error_t problem;
-    struct buf line;
     int rc = -1;
-    buf_init (&line, ATTEMPT_BYTES_MAX);
+    struct buf line = { .max = ATTEMPT_BYTES_MAX };
     if (protocol_writer_read_line (writer->fd, clock_boot_ms () + ATTEMPT_WAIT_MS, &line, err))
         goto out;
     size_t len = (size_t) ((uint8_t *) memchr (line.ptr, '\n', line.len) - line.ptr);
@@ -188,8 +187,7 @@ static void protocol_writer_say (struct protocol_writer *writer, json_t *line)
     char *json = json_dumps (line, JSON_COMPACT | JSON_ENSURE_ASCII);
     assert (json);
     json_decref (line);
-    struct buf bytes;
-    buf_init (&bytes, strlen (json) + 2);
+    struct buf bytes = { .max = strlen (json) + 2 };
     buf_printf (&bytes, "%s\n", json);
     free (json);
     if (!writer->broken)
@@ -298,10 +296,9 @@ void protocol_writer_done (struct protocol_writer *writer)
 
 int protocol_writer_pass_gate (struct protocol_writer *writer, const char *name, struct err *err)
 {
-    struct buf line;
     protocol_writer_say (writer,
                          json_pack ("{ss ss ss ss}", "type", "gate", "name", name, "mode", "agree", "value", ""));
-    buf_init (&line, ATTEMPT_BYTES_MAX);
+    struct buf line = { .max = ATTEMPT_BYTES_MAX };
     int rc = protocol_writer_read_line (writer->fd, UINT64_MAX, &line, err);
     if (rc == 0 && !text_starts (buf_as_text (&line), "{\"type\":\"go\""))
         rc = err_set (err, ERR_STATE, "stopped at the gate %s", name);

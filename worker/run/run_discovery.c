@@ -238,9 +238,8 @@ static int run_discovery_parse (const struct buf *file, const char *path, struct
 
 int ticket_load (struct ticket *ticket, const char *path, struct err *err)
 {
-    struct buf file;
     struct ticket found = { 0 };
-    buf_init (&file, TICKET_FILE_MAX_BYTES);
+    struct buf file = { .max = TICKET_FILE_MAX_BYTES };
     int rc = private_file_read (path, &file, err);
     if (rc == 0)
         rc = run_discovery_parse (&file, path, &found, err);
