@@ -1,6 +1,6 @@
 /* cache_audit.c - compares a cache root with its catalogue, one family for a run or all of them for people, and lists
  * the folders of a root. */
-#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/catalogue.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,5 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/view/line.h"
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
-#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/catalogue.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/view/line.h"
 #include "coordinator/view/record_json.h"

@@ -8,7 +8,6 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/live_runs.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"

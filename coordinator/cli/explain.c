@@ -1,8 +1,8 @@
-#include "coordinator/view/explain.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
+#include "coordinator/view/receipt_text.h"
 
 enum { EXPLAIN_MAX_BYTES = 64 << 20 };
 

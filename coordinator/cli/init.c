@@ -1,4 +1,4 @@
-#include "coordinator/cli/init.h"
+#include "coordinator/cli/planning.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
-#include "coordinator/cli/planning.h"
 
 enum { BYTES_MAX = 4 << 20, NOTES_MAX_BYTES = 64 << 10, SHOWN_MAX_BYTES = 16 * NOTES_MAX_BYTES };
 

@@ -1,4 +1,4 @@
-#include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/climb.h"
 
 #include <poll.h>
 #include <signal.h>

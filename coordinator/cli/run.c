@@ -8,7 +8,6 @@
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
 

@@ -4,7 +4,6 @@
 #include "common/io/clock.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"

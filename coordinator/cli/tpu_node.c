@@ -1,4 +1,4 @@
-#include "coordinator/cli/init.h"
+#include "coordinator/cli/planning.h"
 
 #include "common/base/path.h"
 #include "common/base/text.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_BYTES = 100, SHOWN_MAX = 64, ALIAS_SUFFIX_BYTES = 6 };
+enum { SHOWN_BYTES = 100, NODES_SHOWN_MAX = 64, ALIAS_SUFFIX_BYTES = 6 };
 #define EXPECTED "expected what gcloud compute tpus tpu-vm describe --format=json prints"
 
 struct reading {
@@ -43,7 +43,7 @@ static int note_nodes (struct reading *reading, json_t *spec, const char *resour
                      "multisliceParams", "nodeCount", &n, "nodeIdPrefix", &id, "multiNodeParams", "nodeCount", &n,
                      "nodeIdPrefix", &id) != 0)
         return err_set (reading->err, ERR_PARSE, "nodeSpec: " EXPECTED);
-    for (int i = 0; i < (n ? n : 1) && i < SHOWN_MAX; i++) {
+    for (int i = 0; i < (n ? n : 1) && i < NODES_SHOWN_MAX; i++) {
         struct text name, found_by, number = n ? text_format (reading->arena, "-%d", i) : TEXT_LIT ("");
         struct text path = text_format (reading->arena, "%s/nodes/%s%.*s", parent, id, TEXT_ARG (number));
         if (read_name (reading, path.ptr, &name, &found_by) != 0)
@@ -60,7 +60,7 @@ static int refuse_queued (struct reading *reading, json_t *resource)
     json_t *specs = NULL;
     if (json_unpack (resource, "{s?s, s:{s:o}}", "name", &name, "tpu", "nodeSpec", &specs) != 0)
         return err_set (reading->err, ERR_PARSE, "tpu: " EXPECTED);
-    for (size_t i = 0; i < json_array_size (specs) && i < SHOWN_MAX; i++)
+    for (size_t i = 0; i < json_array_size (specs) && i < NODES_SHOWN_MAX; i++)
         if (note_nodes (reading, json_array_get (specs, i), name) != 0)
             return -1;
     return err_set (reading->err, ERR_USAGE,
@@ -87,7 +87,7 @@ static void note_health (struct buf *notes, const char *health, const char *why,
     buf_escaped_after (notes, "warning: the node's health is ", text_of (ill ? health : ""), SHOWN_BYTES);
     buf_escaped_after (notes, ": ", text_of (ill ? why : ""), SHOWN_BYTES);
     buf_puts (notes, ill ? "\n" : "");
-    for (size_t i = 0; i < json_array_size (symptoms) && i < SHOWN_MAX; i++) {
+    for (size_t i = 0; i < json_array_size (symptoms) && i < NODES_SHOWN_MAX; i++) {
         const char *worker = "(not told)", *type = "(not told)", *details = "";
         (void) json_unpack (json_array_get (symptoms, i), "{s?s, s?s, s?s}", "workerId", &worker, "symptomType", &type,
                             "details", &details);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
-#include "coordinator/cli/live_runs.h"
 #include "coordinator/cli/logs.h"
 #include "coordinator/terminal/session.h"
 #include "coordinator/view/plain.h"

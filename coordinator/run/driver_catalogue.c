@@ -7,7 +7,7 @@
 
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
-#include "coordinator/catalogue/cache_audit.h"
+#include "coordinator/catalogue/catalogue.h"
 
 enum { FINDS_MAX = 4 };
 

@@ -123,7 +123,7 @@ const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
 
-/* ---- policy_changes.c ----
+/* ---- policy changes ----
  *
  * The launch policy of a host, whole: what was set for its programs, held against what they saw after
  * their imports. Pure; results live in the arena or in the receipt. */

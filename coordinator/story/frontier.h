@@ -24,7 +24,7 @@ enum outcome frontier_slice_outcome (const struct run_header *header, const stru
 /* What is told of it: nothing has passed, or was not reached, before the run has ended: NONE. */
 enum outcome frontier_told_outcome (const struct run_header *header, enum outcome outcome);
 
-/* ---- merge.c: receipts of the same or of different runs into one: the union of their sets ----
+/* ---- merge: receipts of the same or of different runs into one: the union of their sets ----
  *
  * Commutative, associative, idempotent. Different receipts of one host in a run both stay (merge_host_has_conflict). */
 

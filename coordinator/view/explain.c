@@ -1,4 +1,4 @@
-#include "coordinator/view/explain.h"
+#include "coordinator/view/receipt_text.h"
 
 #include <stdlib.h>
 
@@ -6,7 +6,6 @@
 #include "coordinator/story/frontier.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"
-#include "coordinator/view/receipt_text.h"
 
 enum { CLIPPED_BYTES = 300, VARS_SHOWN = 4, KERNELS_BYTES = 1 << 16 };
 

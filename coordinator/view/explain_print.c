@@ -2,7 +2,6 @@
 #include <jansson.h>
 
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/explain.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 

@@ -2,7 +2,6 @@
 #include "catalogue_fixture.h"
 #include "common/cache/audit.h"
 #include "common/cache/cache.h"
-#include "coordinator/catalogue/cache_audit.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/catalogue/catalogue_private.h"
 #include "test.h"

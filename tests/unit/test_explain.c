@@ -1,6 +1,5 @@
 /* links: view */
 #include "cases.h"
-#include "coordinator/view/explain.h"
 #include "coordinator/view/receipt_text.h"
 #include "receipt_set.h"
 

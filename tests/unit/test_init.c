@@ -1,5 +1,5 @@
 /* links: cli */
-#include "coordinator/cli/init.h"
+#include "coordinator/cli/planning.h"
 #include "test.h"
 
 #define END(N) "{\"ipAddress\":\"10.0.0." #N "\",\"accessConfig\":{\"externalIp\":\"34.0.0." #N "\"},\"port\":8470}"

@@ -1,5 +1,5 @@
 /* links: cli */
-#include "coordinator/cli/live_runs.h"
+#include "coordinator/cli/climb.h"
 
 #include "common/io/clock.h"
 #include "test.h"

@@ -5,7 +5,6 @@
 
 #include "test.h"
 #include "worker/probe/probe_run.h"
-#include "worker/probe/report.h"
 #include "worker/process/packet.h"
 
 #define STEP(NAME)                                                                                                     \

@@ -5,7 +5,7 @@
 #include "common/base/err.h"
 #include "common/model/plan.h"
 #include "common/model/result.h"
-#include "worker/probe/report.h"
+#include "worker/probe/probe_run.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/utsname.h>

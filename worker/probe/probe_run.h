@@ -6,11 +6,72 @@
 #ifndef SLICEUP_WORKER_PROBE_PROBE_RUN_H
 #define SLICEUP_WORKER_PROBE_PROBE_RUN_H
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include "common/model/outcome.h"
+#include "common/model/plan.h"
+#include "worker/probe/child_report.h"
 #include "worker/probe/pjrt.h"
-#include "worker/probe/report.h"
 #include <stdbool.h>
+
+/* ---- report.c: what a probe found: step by step, how it ended, and the cause ----
+ *
+ * Made by probe_run.h from what the child said and how it ended. Texts live in the report's arena and are as the plugin
+ * gave them: whoever shows them escapes them. It knows nothing of how they are shown. */
+
+enum { FINDINGS_MOST = 64, NOTES_MOST = 32, OUTPUT_KEPT_BYTES = 8 * 1024 };
+
+enum probe_end {
+    PROBE_RUNNING = 0,
+    PROBE_WORKS,
+    PROBE_WRONG,   /* the probe found something wrong; `words` says what */
+    PROBE_REFUSED, /* the plugin gave an error; `code` and `words` are its own */
+    PROBE_HUNG,    /* killed at the limit */
+    PROBE_CRASHED, /* ended by `signal` */
+    PROBE_LEFT,    /* the process ended with `status` and had not said that all was done */
+    PROBE_BABBLED, /* something else than the probe wrote to its pipe; `words` is how it begins */
+};
+
+/* lacks: the plugin cannot do it, and says why. */
+struct probe_step {
+    enum probe_stage stage;
+    uint64_t ms;
+    bool lacks;
+    struct text why;
+};
+
+struct probe_report {
+    struct arena arena;
+    struct probe_step steps[STAGE_N];
+    uint32_t steps_n; /* begun; the last one is where it ended */
+    struct var findings[FINDINGS_MOST];
+    uint32_t findings_n;
+    struct text notes[NOTES_MOST];
+    uint32_t notes_n;
+    bool client; /* a client was to be made: then there are more steps to do */
+    enum probe_end end;
+    char call[REPORTER_NAME_MAX + 1]; /* the last function of the plugin that was called; "": none */
+    int code, signal, status;
+    enum owner owner; /* PROBE_WRONG: as the child said; after probe_judge that of the failure */
+    struct text words;
+    uint64_t limit_ms, peak_bytes, output_bytes;
+    struct buf output;          /* the end of what the plugin printed */
+    struct text sentence, next; /* by probe_judge; empty when it works */
+};
+
+void probe_report_init (struct probe_report *report);
+void probe_report_release (struct probe_report *report);
+/* What the child said `ms` after what it said before. Its texts, and the bytes that came, live as long as the report.
+ * NULL: they are no statement. False: it cannot have said that here, and nothing is taken any more. */
+bool probe_report_receive (struct probe_report *report, const struct probe_statement *said, struct text bytes,
+                           uint64_t ms);
+/* After the end: owner, sentence and next. */
+void probe_judge (struct probe_report *report);
+struct text probe_report_find_value (const struct probe_report *report, const char *name); /* empty: not found out */
+bool probe_report_find_number (const struct probe_report *report, const char *name, uint64_t *out);
+
+/* ---- probe_run ---- */
 
 struct probe_request {
     const char *plugin;         /* a path */

@@ -1,4 +1,4 @@
-#include "worker/probe/report.h"
+#include "worker/probe/probe_run.h"
 
 #include "common/base/duration.h"
 #include "worker/probe/pjrt.h"
