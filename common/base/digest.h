@@ -23,6 +23,7 @@ struct digest digest_hmac (const struct digest *key, struct text message);
 int digest_of_fd (int fd, struct digest *out, uint64_t *bytes, struct err *err); /* reads to the end */
 int digest_of_file (const char *path, struct digest *out, struct err *err);      /* regular files only, no symlink */
 const char *digest_hex (const struct digest *digest, char out[DIGEST_HEX_BYTES]);
+#define DIGEST_TEXT(digest) digest_hex (digest, (char[DIGEST_HEX_BYTES]){ "" }) /* lives to the end of the block */
 /* Base64 without its '=', and the urlsafe form of it (RFC 4648); both have a digest's last character at 42. */
 enum { DIGEST_BASE64_BYTES = 44 };
 const char *digest_base64 (const struct digest *digest, bool urlsafe, char out[DIGEST_BASE64_BYTES]);

@@ -389,10 +389,9 @@ static int seal_generation (const struct generation *generation, const struct ca
 static void seal_describe (const struct cache_access *access, const struct manifest *manifest, const struct buf *bytes,
                            struct arena *arena, struct seal *seal)
 {
-    char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (bytes->ptr, bytes->len);
     *seal = (struct seal){ .token = access->token,
-                           .sha256 = text_copy (arena, text_of (digest_hex (&digest, hex))),
+                           .sha256 = text_copy (arena, text_of (DIGEST_TEXT (&digest))),
                            .entries = manifest->files,
                            .bytes = manifest->bytes };
 }

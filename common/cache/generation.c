@@ -169,7 +169,6 @@ static int generation_read_all (int fd, struct arena *arena, struct text *out, s
 
 static int check_digest (struct text bytes, struct text sha256, struct err *err)
 {
-    char got[DIGEST_HEX_BYTES], wanted_hex[DIGEST_HEX_BYTES];
     struct digest wanted, digest = digest_of (bytes.ptr, bytes.len);
     if (!digest_parse (sha256, &wanted))
         return err_set (err, ERR_REFUSED,
@@ -177,7 +176,7 @@ static int check_digest (struct text bytes, struct text sha256, struct err *err)
     if (digest_equal (&digest, &wanted))
         return 0;
     return err_set (err, ERR_DAMAGE, "MANIFEST is not the one that was published (sha256 %.12s, expected %.12s)",
-                    digest_hex (&digest, got), digest_hex (&wanted, wanted_hex));
+                    DIGEST_TEXT (&digest), DIGEST_TEXT (&wanted));
 }
 
 int generation_read_manifest (const struct generation *generation, struct text sha256, struct arena *arena,

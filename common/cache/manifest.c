@@ -57,8 +57,7 @@ static bool size_parse (struct text text, uint64_t *bytes)
 /* Upper-case digits would be a second way to write the same manifest. */
 static bool digits_parse (struct text hex, struct digest *out)
 {
-    char written[DIGEST_HEX_BYTES];
-    return digest_parse (hex, out) && text_is (hex, digest_hex (out, written));
+    return digest_parse (hex, out) && text_is (hex, DIGEST_TEXT (out));
 }
 
 static bool path_parse (struct text digest, struct text path, struct manifest_entry *out)
@@ -255,7 +254,7 @@ int manifest_hash_file (int fd, uint64_t bytes, struct digest *digest, uint64_t 
 
 int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[DIFFERENCE_BYTES], struct err *err)
 {
-    char wanted[DIGEST_HEX_BYTES], got[DIGEST_HEX_BYTES], shown[TREE_SHOWN_BYTES];
+    char shown[TREE_SHOWN_BYTES];
     struct digest digest;
     uint64_t bytes;
     if (manifest_hash_file (fd, entry->at.bytes, &digest, &bytes, err))
@@ -263,7 +262,7 @@ int manifest_bytes_differ (const struct manifest_entry *entry, int fd, char how[
     if (bytes == entry->at.bytes && digest_equal (&digest, &entry->digest))
         return 0;
     snprintf (how, DIFFERENCE_BYTES, "was modified after it was sealed (sha256 %.12s, expected %.12s)",
-              digest_hex (&digest, got), digest_hex (&entry->digest, wanted));
+              DIGEST_TEXT (&digest), DIGEST_TEXT (&entry->digest));
     return 1;
 }
 

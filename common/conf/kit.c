@@ -321,10 +321,9 @@ int draft_command_kit (struct draft *draft, const struct yaml_node *command, con
 /* Keeps the bytes for whoever begins the run; the plan has their sha256. */
 static void keep_pack (struct draft *draft, struct text top, struct buf *bytes, struct rung *rung)
 {
-    char hex[DIGEST_HEX_BYTES], size[SIZE_TEXT_BYTES];
     struct digest digest = digest_of (bytes->ptr, bytes->len);
-    struct var pack = { text_copy (draft->arena, text_of (digest_hex (&digest, hex))), { 0 } };
-    rung->folder = text_format (draft->arena, "%.*s, %s", TEXT_ARG (top), size_print (bytes->len, size));
+    struct var pack = { text_copy (draft->arena, text_of (DIGEST_TEXT (&digest))), { 0 } };
+    rung->folder = text_format (draft->arena, "%.*s, %s", TEXT_ARG (top), SIZE_TEXT (bytes->len));
     rung->files.items[rung->files.n++] = (struct kit_file){ TEXT_LIT (KIT_FOLDER), { top, pack.name } };
     pack.value = buf_finish (bytes, draft->arena);
     if (draft->options->packs)

@@ -184,10 +184,9 @@ static int source_fill (struct source *source, const char *real, struct buf *byt
         return problem_at (problems, at, "%s %s cannot be read: %s; expected a file of at most 1 MiB at %s", kind->what,
                            problem_quote (problems, at->text), why, source->shown);
     struct digest digest = digest_of (bytes->ptr, bytes->len);
-    char hex[DIGEST_HEX_BYTES];
     source->bytes = text_copy (problems->arena, buf_as_text (bytes));
     source->ref.path = text_copy (problems->arena, text_of (real));
-    source->ref.sha256 = text_copy (problems->arena, text_of (digest_hex (&digest, hex)));
+    source->ref.sha256 = text_copy (problems->arena, text_of (DIGEST_TEXT (&digest)));
     return 0;
 }
 

@@ -82,7 +82,6 @@ static int wheels_take (struct wheel_draft *wheels, const char *file)
     struct text path = text_format (wheels->draft->arena, "%s/%s", wheels->folder, file);
     struct digest digest;
     struct err err = { 0 };
-    char hex[DIGEST_HEX_BYTES];
     if (!pin)
         return 0;
     if (check_wheel (wheels, name, path) != 0)
@@ -95,7 +94,7 @@ static int wheels_take (struct wheel_draft *wheels, const char *file)
     wheels->names_bytes += name.len + path.len;
     wheels->items[wheels->n].name = name;
     wheels->items[wheels->n].file.path = path;
-    wheels->items[wheels->n++].file.sha256 = text_copy (wheels->draft->arena, text_of (digest_hex (&digest, hex)));
+    wheels->items[wheels->n++].file.sha256 = text_copy (wheels->draft->arena, text_of (DIGEST_TEXT (&digest)));
     return 0;
 }
 

@@ -47,7 +47,7 @@ static int try_one (const struct addrinfo *to, uint64_t within_ms)
 bool tcp_try (const char *address, uint16_t port, uint64_t within_ms, struct err *why)
 {
     struct addrinfo hints = { .ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found = NULL;
-    char service[8], waited[DURATION_TEXT_BYTES];
+    char service[8];
     uint64_t n = 0;
     int error = EHOSTUNREACH;
     snprintf (service, sizeof service, "%u", port);
@@ -59,7 +59,7 @@ bool tcp_try (const char *address, uint16_t port, uint64_t within_ms, struct err
     if (rc != 0)
         err_set (why, ERR_IO, "%s", gai_strerror (rc));
     else if (error == ETIMEDOUT)
-        err_set (why, ERR_IO, "no answer within %s", duration_print (within_ms / n, waited));
+        err_set (why, ERR_IO, "no answer within %s", DURATION_TEXT (within_ms / n));
     else if (error)
         err_set (why, ERR_IO, "%s", strerror (error));
     if (found)

@@ -326,11 +326,10 @@ bool host_name_valid (struct text name)
 
 struct text host_file_name (struct text name, char out[HOST_FILE_BYTES])
 {
-    char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (name.ptr, name.len);
     if (name.len < HOST_FILE_BYTES)
         return name;
-    snprintf (out, HOST_FILE_BYTES, "%.200s-%.32s", name.ptr, digest_hex (&digest, hex));
+    snprintf (out, HOST_FILE_BYTES, "%.200s-%.32s", name.ptr, DIGEST_TEXT (&digest));
     return text_of (out);
 }
 

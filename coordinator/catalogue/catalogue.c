@@ -503,7 +503,6 @@ bool collect_user_has_ended (const struct generation_user *user, char why[STANDS
 {
     struct run_dir dir;
     struct err err = { 0 };
-    char path[RUN_PATH_BYTES];
     bool ended = false;
     int held;
     why[0] = '\0';
@@ -511,7 +510,7 @@ bool collect_user_has_ended (const struct generation_user *user, char why[STANDS
         snprintf (why, STANDS_BYTES, "belongs to another machine, %.*s", TEXT_ARG (text_clip (user->machine, 64)));
     else if (!run_dir_name (&dir, user->home, user->run))
         snprintf (why, STANDS_BYTES, "has no valid run id or home in the catalogue");
-    else if ((held = journal_is_locked (run_dir_path (&dir, "journal.db", path), NULL, &err)) > 0)
+    else if ((held = journal_is_locked (RUN_PATH (&dir, "journal.db"), NULL, &err)) > 0)
         snprintf (why, STANDS_BYTES, "still runs");
     else if (held < 0 || run_facts_read_end (&dir, &ended, &err) != 0)
         snprintf (why, STANDS_BYTES, "cannot be read: %.180s", err.text);

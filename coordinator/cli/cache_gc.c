@@ -161,13 +161,12 @@ static int cache_gc_show_json (const struct collection *gc)
 static void cache_gc_add_line (const struct collection *gc, const struct verdict_line *what, const struct style *style,
                                struct buf *out)
 {
-    char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
     line_puts (&line, !what->removed ? "kept" : gc->request->dry_run ? "would remove" : "removed");
     line_printf (&line, "  %.*s generation %" PRIu64 " (%s)", TEXT_ARG (what->entry->bundle), what->entry->token,
                  what->because);
     if (what->removed)
-        line_printf (&line, ": %u entries, %s", what->freed.entries, size_print (what->freed.bytes, size));
+        line_printf (&line, ": %u entries, %s", what->freed.entries, SIZE_TEXT (what->freed.bytes));
     else {
         line_puts (&line, ": ");
         line_text (&line, what->stays);
@@ -177,7 +176,6 @@ static void cache_gc_add_line (const struct collection *gc, const struct verdict
 
 static int cache_gc_show_text (const struct collection *gc)
 {
-    char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (gc->cli);
     struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     style.columns = 0;
@@ -187,7 +185,7 @@ static int cache_gc_show_text (const struct collection *gc)
         buf_printf (&out, "removed  %u folder%s left by an interrupted gc\n", gc->leftovers, plural (gc->leftovers));
     buf_escaped (&out, text_of (gc->root), 0);
     buf_printf (&out, ": %s %s in %u generation%s\n", gc->request->dry_run ? "would free" : "freed",
-                size_print (gc->bytes, size), gc->removed, plural (gc->removed));
+                SIZE_TEXT (gc->bytes), gc->removed, plural (gc->removed));
     return cli_write_stdout (gc->cli, &out);
 }
 

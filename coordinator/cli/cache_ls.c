@@ -224,18 +224,17 @@ static uint32_t cache_ls_alike (const struct listing *list, uint32_t first)
 
 static void add_numbers (struct listing *list, struct line *line, const struct row *row)
 {
-    char size[SIZE_TEXT_BYTES], span[DURATION_TEXT_BYTES];
     const struct catalogue_entry *entry = row->entry;
     bool sealed = entry->published.token != 0;
     uint64_t age_ms = list->now_ms > entry->wall_ms ? list->now_ms - entry->wall_ms : 0;
     struct text rungs = sealed ? cache_covered_rungs (&entry->published, list->arena) : TEXT_LIT ("-");
     struct text writer = sealed ? cache_writer_name (list->cli->home, entry, list->arena) : TEXT_LIT ("-");
-    line_column (line, &columns[OF_SIZE], text_of (size_print (row->bytes, size)));
+    line_column (line, &columns[OF_SIZE], text_of (SIZE_TEXT (row->bytes)));
     line_column (line, &columns[OF_ENTRIES], text_format (list->arena, "%u", row->entries));
     line_column (line, &columns[OF_RUNGS], rungs);
     line_column (line, &columns[OF_WRITER], writer);
     line_column (line, &columns[OF_RUN], text_clip (sealed ? entry->published.from_run : entry->run, 8));
-    line_printf (line, "%s ago", duration_print (age_ms, span));
+    line_printf (line, "%s ago", DURATION_TEXT (age_ms));
 }
 
 /* On a line of its own: a terminal's width is used up by then. */
@@ -289,12 +288,11 @@ static void add_bundle (struct text bundle, const struct style *style, struct bu
 
 static void add_own (const struct host_cache *own, struct arena *arena, const struct style *style, struct buf *out)
 {
-    char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
     line_puts (&line, "  ");
     line_column (&line, &columns[OF_TOKEN], TEXT_LIT ("-"));
     line_column (&line, &columns[OF_STATE], TEXT_LIT ("per-host"));
-    line_column (&line, &columns[OF_SIZE], own->closed ? TEXT_LIT ("?") : text_of (size_print (own->bytes, size)));
+    line_column (&line, &columns[OF_SIZE], own->closed ? TEXT_LIT ("?") : text_of (SIZE_TEXT (own->bytes)));
     line_column (&line, &columns[OF_ENTRIES], own->closed ? TEXT_LIT ("?") : text_format (arena, "%u", own->entries));
     line_text (&line, text_format (arena, "host-%.*s: used by this host only%s", TEXT_ARG (own->host),
                                    own->closed ? "; this user may not read it" : ""));
@@ -303,7 +301,6 @@ static void add_own (const struct host_cache *own, struct arena *arena, const st
 
 static void add_title (const struct listing *list, const struct style *style, struct buf *out)
 {
-    char size[SIZE_TEXT_BYTES];
     uint64_t bytes = 0;
     uint32_t published = 0, own = 0;
     struct line line = line_begin (out, style);
@@ -317,7 +314,7 @@ static void add_title (const struct listing *list, const struct style *style, st
     line_printf (&line, "%s (storage %s): generations published: %u, ", list->root, list->storage, published);
     if (own)
         line_printf (&line, "caches of single hosts: %u, ", own);
-    line_printf (&line, "%s in all", size_print (bytes, size));
+    line_printf (&line, "%s in all", SIZE_TEXT (bytes));
     line_end (&line);
 }
 

@@ -56,7 +56,6 @@ static int cache_transfer_describe (const struct cli *cli, const struct catalogu
 static int say_exported (const struct cli *cli, const struct cache_request *request,
                          const struct fact_generation *generation)
 {
-    char size[SIZE_TEXT_BYTES];
     struct text folder = text_of (request->operands[1]);
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-export/1",
@@ -68,8 +67,8 @@ static int say_exported (const struct cli *cli, const struct cache_request *requ
     struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
     buf_printf (&out, "exported generation %" PRIu64 " of %.*s", generation->token, TEXT_ARG (generation->bundle));
     buf_escaped_after (&out, " to ", folder, 0);
-    buf_printf (&out, ": %u entries, %s, manifest sha256 %.*s\n", generation->entries,
-                size_print (generation->bytes, size), TEXT_ARG (generation->sha256));
+    buf_printf (&out, ": %u entries, %s, manifest sha256 %.*s\n", generation->entries, SIZE_TEXT (generation->bytes),
+                TEXT_ARG (generation->sha256));
     return cli_write_stdout (cli, &out);
 }
 
@@ -215,7 +214,6 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
                          const struct cache_location *target, const struct fact_generation *claim, uint64_t token,
                          bool before)
 {
-    char size[SIZE_TEXT_BYTES];
     if (request->json)
         return cli_print_json (cli, "sliceup.cache-import/1",
                                json_pack ("{s:I, s:b, s:o, s:o, s:i, s:I, s:s}", "generation", (json_int_t) token,
@@ -229,7 +227,7 @@ static int say_imported (const struct cli *cli, const struct cache_request *requ
     if (before)
         buf_puts (&out, "nothing was imported\n");
     else
-        buf_printf (&out, "%u entries, %s, every byte verified\n", claim->entries, size_print (claim->bytes, size));
+        buf_printf (&out, "%u entries, %s, every byte verified\n", claim->entries, SIZE_TEXT (claim->bytes));
     return cli_write_stdout (cli, &out);
 }
 

@@ -179,7 +179,6 @@ static void add_problem (struct buf *out, const struct style *style, const struc
 
 static int cache_verify_show_text (const struct verification *run)
 {
-    char size[SIZE_TEXT_BYTES];
     struct style style = cli_detect_style (run->cli);
     const struct cache_audit_result *looked = &run->looked;
     struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
@@ -190,7 +189,7 @@ static int cache_verify_show_text (const struct verification *run)
         add_problem (&out, &style, &looked->problems.items[i]);
     buf_printf (&out,
                 "%s (storage %s): %u sealed generation%s, %s, compared with %s manifest%s %s: ", run->target->root,
-                run->storage, looked->generations, plural (looked->generations), size_print (looked->bytes, size),
+                run->storage, looked->generations, plural (looked->generations), SIZE_TEXT (looked->bytes),
                 looked->generations == 1 ? "its" : "their", plural (looked->generations),
                 run->request->quick ? "by names, sizes and modes" : "byte by byte");
     if (looked->found.n)

@@ -69,14 +69,14 @@ static void add_launch (const struct measure_list *all, uint32_t at, struct buf 
 {
     static const struct style style = { .unicode = true };
     const struct measure *measure = &all->items[at];
-    char start[DURATION_TEXT_BYTES], predicted[SIZE_TEXT_BYTES], device[SIZE_TEXT_BYTES], host[SIZE_TEXT_BYTES];
+    char predicted[SIZE_TEXT_BYTES], device[SIZE_TEXT_BYTES], host[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, &style);
     line_cell (&line, measure->signature, SIGNATURE_COLUMNS, SIGNATURE_COLUMNS + 1);
     line_cell (&line, measure->rung, RUNG_COLUMNS, RUNG_COLUMNS + 1);
     line_printf (&line, " %-8s %-13s %10s %10s %10s %8s  ", enum_name_of (&pass_names, measure->pass),
                  calibration_word_of (all, at), size_or_dash (measure->predicted_bytes, predicted),
                  size_or_dash (measure->device_peak_bytes, device), size_or_dash (measure->host_peak_bytes, host),
-                 duration_print (measure->start_ms, start));
+                 DURATION_TEXT (measure->start_ms));
     line_cell (&line, measure->run.len ? text_clip (measure->run, RUN_COLUMNS) : TEXT_LIT ("-"), RUN_COLUMNS,
                RUN_COLUMNS + 2);
     line_cell (&line, measure->pins, PINS_COLUMNS, 0);

@@ -77,7 +77,6 @@ static int cancel_ask (const struct cancel *cancel, struct err *err)
 
 static int find_holder (struct cancel *cancel, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     int held = follow_look (cancel->follow, NULL, NULL, err);
     if (held < 0)
         return -1;
@@ -87,7 +86,7 @@ static int find_holder (struct cancel *cancel, struct err *err)
     if (!held)
         return err_set (err, ERR_STATE, "no coordinator holds run %.8s: sliceup%s cancel %.8s ends its workers",
                         cancel->dir.id, cancel->cli->hint, cancel->dir.id);
-    cancel->pidfd = journal_open_holder (run_dir_path (&cancel->dir, "journal.db", path), &cancel->pid, err);
+    cancel->pidfd = journal_open_holder (RUN_PATH (&cancel->dir, "journal.db"), &cancel->pid, err);
     return cancel->pidfd < 0 ? err_prefix (err, "run %.8s", cancel->dir.id) : 0;
 }
 
@@ -110,13 +109,13 @@ static int not_ended (const struct cancel *cancel, const char *why, struct err *
 
 static int wait_for_end (struct cancel *cancel, struct err *err)
 {
-    char span[DURATION_TEXT_BYTES], why[64 + DURATION_TEXT_BYTES];
+    char why[64 + DURATION_TEXT_BYTES];
     uint64_t began_ms = clock_boot_ms (), told_ms = 0, most_ms = longest_ms (cancel);
     int held = 1;
     while (held > 0 && !cancel->board->ended) {
         uint64_t now_ms = clock_boot_ms ();
         if (now_ms - began_ms >= most_ms) {
-            snprintf (why, sizeof why, "has not ended within %s", duration_print (most_ms, span));
+            snprintf (why, sizeof why, "has not ended within %s", DURATION_TEXT (most_ms));
             return not_ended (cancel, why, err);
         }
         if (now_ms - told_ms >= PROGRESS_MS) {

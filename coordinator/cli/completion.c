@@ -101,11 +101,9 @@ static const char *operand_of (const struct completion *completion, enum cli_kin
 static int load_of_run (struct completion *completion, struct arena *arena, struct plan *plan)
 {
     const char *run = operand_of (completion, KIND_RUN);
-    char path[RUN_PATH_BYTES];
     struct run_dir dir;
     if (run_dir_find (&dir, home_of (completion), run ? run : "last", NULL) != 0 ||
-        access (run_dir_path (&dir, "journal.db-wal", path), F_OK) != 0 ||
-        access (run_dir_path (&dir, "journal.db-shm", path), F_OK) != 0)
+        access (RUN_PATH (&dir, "journal.db-wal"), F_OK) != 0 || access (RUN_PATH (&dir, "journal.db-shm"), F_OK) != 0)
         return -1;
     return run_facts_read_plan (&dir, arena, plan, NULL);
 }

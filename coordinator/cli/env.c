@@ -188,17 +188,15 @@ static int print_json (const struct listing *list)
 
 static struct text used_by (const struct environment *one, uint64_t now_ms, struct arena *arena)
 {
-    char span[DURATION_TEXT_BYTES];
     if (!one->run[0])
         return TEXT_LIT ("no run of this home");
     return text_format (arena, "%.8s, %s ago", one->run,
-                        duration_print (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0, span));
+                        DURATION_TEXT (now_ms > one->used_wall_ms ? now_ms - one->used_wall_ms : 0));
 }
 
 static void env_add_row (struct listing *list, const struct environment *one, const struct style *style,
                          struct buf *out)
 {
-    char size[SIZE_TEXT_BYTES];
     struct line line = line_begin (out, style);
     struct text pins = text_format (&list->arena, "%.*s%s%.8s", TEXT_ARG (one->pins), one->pins.len ? " " : "",
                                     one->sha256);
@@ -207,7 +205,7 @@ static void env_add_row (struct listing *list, const struct environment *one, co
     line_paint (&line, one->sha256[0] ? PAINT_GOOD : PAINT_WARN);
     line_column (&line, &columns[OF_STATE], text_of (one->sha256[0] ? "complete" : "incomplete"));
     line_paint (&line, PAINT_NONE);
-    line_column (&line, &columns[OF_SIZE], text_of (size_print (one->bytes, size)));
+    line_column (&line, &columns[OF_SIZE], text_of (SIZE_TEXT (one->bytes)));
     line_column (&line, &columns[OF_USED], used_by (one, clock_wall_ms (), &list->arena));
     line_text (&line, text_of (one->path));
     line_end (&line);

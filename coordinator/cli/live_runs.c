@@ -17,11 +17,10 @@ enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };
 /* A run that has ended has no keys any more, and most are such: no journal of theirs is read. */
 static bool may_be_interrupted (const struct run_dir *dir, struct live_run *run)
 {
-    char path[RUN_PATH_BYTES];
-    uint64_t alive_ms = journal_last_alive_ms (run_dir_path (dir, "journal.db", path)), now_ms = clock_wall_ms ();
+    uint64_t alive_ms = journal_last_alive_ms (RUN_PATH (dir, "journal.db")), now_ms = clock_wall_ms ();
     run->interrupted = true;
     run->alone_ms = now_ms > alive_ms ? now_ms - alive_ms : 0;
-    return access (run_dir_path (dir, "coordinator.key", path), F_OK) == 0 && run_dir_check (dir, NULL) == 0;
+    return access (RUN_PATH (dir, "coordinator.key"), F_OK) == 0 && run_dir_check (dir, NULL) == 0;
 }
 
 /* A worker of launcher join goes over to whoever has its ticket: it works for one run at a time. */
@@ -36,10 +35,9 @@ static bool workers_may_live (const struct live_run *run)
 static int live_runs_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct live_runs *runs = owner;
-    char path[RUN_PATH_BYTES];
     struct err err = { 0 };
     struct live_run *run = &runs->items[runs->n];
-    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err);
+    int held = journal_is_locked (RUN_PATH (dir, "journal.db"), NULL, &err);
     (void) created_ms;
     *run = (struct live_run){ .dir = *dir };
     if (held < 0 || (!held && (!runs->interrupted || !may_be_interrupted (dir, run))))
@@ -70,7 +68,6 @@ void live_runs_release (struct live_runs *runs)
 void live_run_print (const struct live_run *run, struct buf *out)
 {
     const struct board *board = run->board;
-    char span[DURATION_TEXT_BYTES];
     if (!board->opened) {
         buf_printf (out, "run %.8s, which is being made", run->dir.id);
         return;
@@ -78,9 +75,9 @@ void live_run_print (const struct live_run *run, struct buf *out)
     buf_printf (out, "run %.8s of slice ", run->dir.id);
     buf_escaped (out, board->plan.slice, 0);
     if (run->interrupted)
-        buf_printf (out, ", interrupted %s ago", duration_print (run->alone_ms, span));
+        buf_printf (out, ", interrupted %s ago", DURATION_TEXT (run->alone_ms));
     else
-        buf_printf (out, ", for %s", duration_print (board_now_ms (board, clock_wall_ms ()) + board->away_ms, span));
+        buf_printf (out, ", for %s", DURATION_TEXT (board_now_ms (board, clock_wall_ms ()) + board->away_ms));
     if (!board->running)
         return;
     buf_printf (out, ", at rung ");
@@ -191,9 +188,8 @@ int coordinator_signal (int pidfd, int signal, int value, struct err *err)
 
 int coordinator_ask_stands (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     int64_t pid;
-    int pidfd = journal_open_holder (run_dir_path (dir, "journal.db", path), &pid, err);
+    int pidfd = journal_open_holder (RUN_PATH (dir, "journal.db"), &pid, err);
     if (pidfd < 0)
         return -1;
     int rc = coordinator_signal (pidfd, SIGURG, 0, err);

@@ -28,9 +28,8 @@ static int close_to_others (struct err *err)
 
 static int require_live (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     int64_t pid;
-    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), &pid, err);
+    int held = journal_is_locked (RUN_PATH (dir, "journal.db"), &pid, err);
     if (held != 0)
         return held < 0 ? -1 : 0;
     return err_set (err, ERR_STATE,

@@ -56,10 +56,10 @@ static const char **words_of (const struct on_end *on_end, struct arena *arena)
 static int on_end_start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
 {
     struct arena arena = { 0 };
-    char path[RUN_PATH_BYTES], folder[RUN_PATH_BYTES];
+    char folder[RUN_PATH_BYTES];
     const struct program program = { .argv = words_of (end->on_end, &arena),
                                      .envp = on_end_environment_of (dir, end, &arena),
-                                     .in = open (run_dir_path (dir, "receipt.json", path), O_RDONLY | O_CLOEXEC),
+                                     .in = open (RUN_PATH (dir, "receipt.json"), O_RDONLY | O_CLOEXEC),
                                      .out = 2,
                                      .error = 2,
                                      .folder = run_dir_path (dir, "", folder),
@@ -115,20 +115,19 @@ static void on_end_say (const struct log *log, const struct run_end *end, const 
 
 static void mark_done (const struct log *log, const struct run_dir *dir, int status)
 {
-    char path[RUN_PATH_BYTES], text[32];
+    char text[32];
     struct err err = { 0 };
     int len = snprintf (text, sizeof text, "%d\n", WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status));
-    if (atomic_file_write (run_dir_path (dir, DONE, path), text, (size_t) len, 0600, &err) < 0)
+    if (atomic_file_write (RUN_PATH (dir, DONE), text, (size_t) len, 0600, &err) < 0)
         log_print (log, "sliceup resume would run the command of on_end again: %s", err.text);
 }
 
 void on_end_run (const struct cli *cli, const struct run_dir *dir, const struct run_end *end)
 {
     const struct log *log = &cli->log;
-    char path[RUN_PATH_BYTES];
     pid_t pid = 0;
     int status = 0;
-    if (end->on_end->command.n == 0 || access (run_dir_path (dir, DONE, path), F_OK) == 0)
+    if (end->on_end->command.n == 0 || access (RUN_PATH (dir, DONE), F_OK) == 0)
         return;
     int rc = on_end_start (cli, dir, end, &pid);
     if (rc != 0) {

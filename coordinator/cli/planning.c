@@ -370,7 +370,6 @@ static void print_list (const char *before, const struct text *items, uint32_t n
 static void print_cache (const struct plan *plan, FILE *to)
 {
     const struct cache_plan *cache = &plan->cache;
-    char term[DURATION_TEXT_BYTES];
     fprintf (to, "cache   %s", enum_name_of (&cache_mode_names, cache->mode));
     if (cache->mode == CACHE_OFF) {
         fputc ('\n', to);
@@ -381,7 +380,7 @@ static void print_cache (const struct plan *plan, FILE *to)
                     cache->writers.n, "", to);
     fprintf (to, ", under %.*s", TEXT_ARG (cache->root));
     if (cache_mode_has_writer (cache->mode))
-        fprintf (to, ", lease %s", duration_print (plan->limits.lease_ms, term));
+        fprintf (to, ", lease %s", DURATION_TEXT (plan->limits.lease_ms));
     fprintf (to, "\n  enforcement at least %s%s%s\n", enum_name_of (&enforcement_names, cache->least),
              cache->least == ENFORCEMENT_COOPERATIVE ? " (by file modes only: a program could change them and write)"
                                                      : "",
@@ -415,12 +414,11 @@ static void print_rungs (const struct plan *plan, FILE *to)
     fprintf (to, "ladder  %.*s\n", TEXT_ARG (plan->ladder));
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
-        char limit[DURATION_TEXT_BYTES];
         struct buf passes = { .max = ERR_TEXT_BYTES };
         print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
                  enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),
-                 buf_c (&passes), duration_print (rung->timeout_ms, limit));
+                 buf_c (&passes), DURATION_TEXT (rung->timeout_ms));
         buf_release (&passes);
         print_asked (rung, to);
         fputc ('\n', to);
@@ -510,10 +508,9 @@ static void print_machine (const struct plan *plan, FILE *to)
 /* Not its words: they may hold what should not be shown. */
 static void print_on_end (const struct plan *plan, FILE *to)
 {
-    char limit[DURATION_TEXT_BYTES];
     if (plan->on_end.command.n)
         fprintf (to, "at end  %.*s, for at most %s\n", TEXT_ARG (plan->on_end.command.items[0]),
-                 duration_print (plan->on_end.timeout_ms, limit));
+                 DURATION_TEXT (plan->on_end.timeout_ms));
 }
 
 static void print_all (const struct plan *plan, FILE *to)

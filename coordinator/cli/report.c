@@ -89,8 +89,7 @@ static int make_folder (const char *path, struct err *err)
 
 static bool is_held (const struct run_dir *dir)
 {
-    char path[RUN_PATH_BYTES];
-    return journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, NULL) > 0;
+    return journal_is_locked (RUN_PATH (dir, "journal.db"), NULL, NULL) > 0;
 }
 
 static int read_run (const struct cli *cli, const char *run, struct run_report *out, struct err *err)

@@ -17,12 +17,11 @@ struct search {
 /* What cannot be read may have been interrupted: whoever wants it names it. Others never began, or are being made. */
 static bool was_interrupted (const struct cli *cli, const struct run_dir *dir)
 {
-    char path[RUN_PATH_BYTES];
     struct err err = { 0 };
     bool ended = false;
     int held = 0;
     if (run_dir_check (dir, &err) == 0 && run_begun_check (dir, &err) == 0 &&
-        (held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, &err)) == 0 &&
+        (held = journal_is_locked (RUN_PATH (dir, "journal.db"), NULL, &err)) == 0 &&
         run_facts_read_end (dir, &ended, &err) == 0)
         return !ended;
     if (held <= 0 && err.code != ERR_USAGE && err.code != ERR_STATE)

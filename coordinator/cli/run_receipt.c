@@ -37,12 +37,12 @@ int receipt_build (const struct run_dir *dir, struct board **board, struct arena
 /* NULL: it is not at hand as it was. */
 static const struct requirements *read_pins (const struct file_ref *file, struct arena *arena)
 {
-    char path[PATH_MAX_BYTES + 1], hex[DIGEST_HEX_BYTES];
+    char path[PATH_MAX_BYTES + 1];
     struct requirements *pins = NULL;
     struct buf bytes = { .max = REQUIREMENTS_BYTES_MAX };
     if (text_to_c (file->path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
         struct digest digest = digest_of (bytes.ptr, bytes.len);
-        if (text_is (file->sha256, digest_hex (&digest, hex)))
+        if (text_is (file->sha256, DIGEST_TEXT (&digest)))
             pins = arena_alloc (arena, sizeof (*pins));
         if (pins && requirements_parse (buf_as_text (&bytes), path, arena, pins, NULL) < 0)
             pins = NULL;
@@ -139,9 +139,8 @@ const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN
 static int run_receipt_write_file (const struct run_dir *dir, const char *name, const struct buf *bytes,
                                    struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     return bytes->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
-                           : atomic_file_write (run_dir_path (dir, name, path), bytes->ptr, bytes->len, 0600, err);
+                           : atomic_file_write (RUN_PATH (dir, name), bytes->ptr, bytes->len, 0600, err);
 }
 
 static int run_receipt_print_file (const struct run_dir *dir, const struct run_file *file, struct run_report *run,

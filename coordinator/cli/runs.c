@@ -65,10 +65,9 @@ static bool run_is_of_slice (const struct run_dir *dir, const char *slice)
 
 static void read_run (struct listed *run)
 {
-    char path[RUN_PATH_BYTES];
     run->board = board_create (BOARD_JUDGED_STATE);
     if (run_dir_check (run->dir, &run->err) < 0 ||
-        journal_is_locked (run_dir_path (run->dir, "journal.db", path), &run->pid, &run->err) < 0)
+        journal_is_locked (RUN_PATH (run->dir, "journal.db"), &run->pid, &run->err) < 0)
         return;
     if (run_begun_check (run->dir, &run->err) == 0)
         run_facts_each (run->dir, board_take_fact, run->board, &run->err); /* what is wrong with it is listed */
@@ -169,7 +168,6 @@ static enum paint paint_of (const struct listed *run)
 
 static void list_text (struct listing *listing, const struct listed *run)
 {
-    char span[DURATION_TEXT_BYTES];
     struct line line = line_begin (&listing->out, &listing->style);
     line_printf (&line, "%.8s  ", run->dir->id);
     line_column (&line, &columns[OF_SLICE], run->board->opened ? run->board->plan.slice : TEXT_LIT ("?"));
@@ -180,8 +178,8 @@ static void list_text (struct listing *listing, const struct listed *run)
         line_text (&line, text_of (run->err.text));
     } else {
         add_reached (&line, run->board);
-        line_column (&line, &columns[OF_SPAN], text_of (duration_print (lasted_ms (listing, run), span)));
-        line_printf (&line, "%s ago", duration_print (age_ms (listing, run), span));
+        line_column (&line, &columns[OF_SPAN], text_of (DURATION_TEXT (lasted_ms (listing, run))));
+        line_printf (&line, "%s ago", DURATION_TEXT (age_ms (listing, run)));
     }
     line_end (&line);
 }
@@ -336,18 +334,17 @@ static int check_cache (const struct run_dir *dir, struct err *err)
 
 static void remove_one (struct prune *prune, const struct run_dir *dir)
 {
-    char path[RUN_PATH_BYTES], size[SIZE_TEXT_BYTES];
     struct err err = { 0 };
     bool may = run_check_removable (dir, &err) == 0 && check_cache (dir, &err) == 0;
-    uint64_t bytes = may ? folder_count_bytes (run_dir_path (dir, "", path)) : 0;
+    uint64_t bytes = may ? folder_count_bytes (RUN_PATH (dir, "")) : 0;
     if (may && (prune->dry_run || run_remove_ended (dir, &err) == 0)) {
         buf_printf (&prune->out, "run %.8s %s, %s\n", dir->id, prune->dry_run ? "would be removed" : "was removed",
-                    size_print (bytes, size));
+                    SIZE_TEXT (bytes));
         prune->removed++;
         prune->bytes += bytes;
         return;
     }
-    if (access (run_dir_path (dir, "", path), F_OK) != 0 && !prune->dry_run && !may)
+    if (access (RUN_PATH (dir, ""), F_OK) != 0 && !prune->dry_run && !may)
         return; /* another prune has removed it */
     buf_printf (&prune->out, may ? "run %.8s was not removed: " : "run %.8s stays: it ", dir->id);
     buf_escaped (&prune->out, text_of (err.text), 0);

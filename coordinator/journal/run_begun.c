@@ -82,10 +82,9 @@ static bool somebody_makes (const struct run_dir *dir)
 /* An unreadable folder does not count as empty. */
 static bool is_empty (const struct run_dir *dir, const char *name)
 {
-    char path[RUN_PATH_BYTES];
     struct dirent *entry;
     uint32_t n = 0;
-    DIR *folder = opendir (run_dir_path (dir, name, path));
+    DIR *folder = opendir (RUN_PATH (dir, name));
     if (folder == NULL)
         return errno == ENOENT;
     while (n <= 2 && (entry = readdir (folder)) != NULL)
@@ -97,27 +96,24 @@ static bool is_empty (const struct run_dir *dir, const char *name)
 /* Workers are started, logs taken and receipts written only for facts that are durable. */
 static bool asked_hosts (const struct run_dir *dir)
 {
-    char path[RUN_PATH_BYTES];
     return !is_empty (dir, "hosts") || !is_empty (dir, "logs") || !is_empty (dir, "receipts") ||
-           access (run_dir_path (dir, "receipt.json", path), F_OK) == 0;
+           access (RUN_PATH (dir, "receipt.json"), F_OK) == 0;
 }
 
 /* An unreadable journal counts as non-empty, unless it is being made. */
 static bool has_facts (const struct run_dir *dir, bool being_made)
 {
-    char path[RUN_PATH_BYTES];
     struct err err = { 0 };
     bool any;
-    if (journal_has_facts (run_dir_path (dir, "journal.db", path), &any, &err) < 0)
+    if (journal_has_facts (RUN_PATH (dir, "journal.db"), &any, &err) < 0)
         return err.code == ERR_DAMAGE || !being_made;
     return any;
 }
 
 static bool run_begun_is_there (const struct run_dir *dir, const char *name)
 {
-    char path[RUN_PATH_BYTES];
     struct stat at;
-    return lstat (run_dir_path (dir, name, path), &at) == 0;
+    return lstat (RUN_PATH (dir, name), &at) == 0;
 }
 
 /* Does .unbegun exist? One that is unreadable or not as it was made does not count. */
@@ -165,9 +161,8 @@ static int no_facts (const struct run_dir *dir, bool unbegun, struct err *err)
 /* Checks .unbegun, then the locks, then the journal: a run is recorded before .unbegun and the locks go. */
 int run_begun_check (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     bool unbegun = is_unbegun (dir), making = somebody_makes (dir);
-    int held = journal_is_locked (run_dir_path (dir, "journal.db", path), NULL, err);
+    int held = journal_is_locked (RUN_PATH (dir, "journal.db"), NULL, err);
     if (held < 0 || has_facts (dir, making))
         return held < 0 ? -1 : 0;
     if (unbegun && (making || held))
@@ -204,7 +199,6 @@ static int remove_locked (const struct run_dir *dir, struct err *err)
 
 int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     int rc = -1;
     bool unbegun = is_unbegun (dir);
     if (has_facts (dir, somebody_makes (dir)))
@@ -214,7 +208,7 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
     int making_fd = lock (dir->home, MAKING, F_WRLCK, HOLD_MS, "another sliceup process has been starting runs", err);
     if (making_fd < 0)
         return -1;
-    int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);
+    int lock_fd = journal_lock_take (RUN_PATH (dir, "journal.db"), err);
     if (lock_fd >= 0) {
         rc = remove_locked (dir, err);
         close (lock_fd);
@@ -237,10 +231,8 @@ static int check_ended (const struct run_dir *dir, struct err *err)
 
 int run_check_removable (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     int64_t pid;
-    int held = run_dir_check (dir, err) < 0 ? -1
-                                            : journal_is_locked (run_dir_path (dir, "journal.db", path), &pid, err);
+    int held = run_dir_check (dir, err) < 0 ? -1 : journal_is_locked (RUN_PATH (dir, "journal.db"), &pid, err);
     if (held > 0)
         err_set (err, ERR_STATE, "is running (coordinator: pid %" PRId64 ")", pid);
     return held ? -1 : check_ended (dir, err);
@@ -254,18 +246,17 @@ static const char *removing_path (const char *home, const char *id, char out[RUN
 
 static int remove_ended_locked (const struct run_dir *dir, struct err *err)
 {
-    char there[RUN_PATH_BYTES], hidden[RUN_PATH_BYTES];
+    char hidden[RUN_PATH_BYTES];
     if (check_ended (dir, err) < 0)
         return -1;
-    if (rename (run_dir_path (dir, "", there), removing_path (dir->home, dir->id, hidden)) != 0)
+    if (rename (RUN_PATH (dir, ""), removing_path (dir->home, dir->id, hidden)) != 0)
         return err_errno (err, ERR_IO, "cannot be renamed to %s", hidden);
     return folder_remove (hidden, err);
 }
 
 int run_remove_ended (const struct run_dir *dir, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
-    int lock_fd = journal_lock_take (run_dir_path (dir, "journal.db", path), err);
+    int lock_fd = journal_lock_take (RUN_PATH (dir, "journal.db"), err);
     if (lock_fd < 0)
         return -1;
     int rc = remove_ended_locked (dir, err);

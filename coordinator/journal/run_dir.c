@@ -89,9 +89,8 @@ bool run_dir_name (struct run_dir *dir, struct text home, struct text id)
 
 static uint64_t changed_ms (const struct run_dir *dir, const char *name)
 {
-    char path[RUN_PATH_BYTES];
     struct stat at;
-    if (stat (run_dir_path (dir, name, path), &at) != 0 || at.st_mtim.tv_sec < 0)
+    if (stat (RUN_PATH (dir, name), &at) != 0 || at.st_mtim.tv_sec < 0)
         return UINT64_MAX;
     return (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000;
 }
@@ -120,11 +119,9 @@ static bool take_created (struct text text, uint64_t *ms)
 /* 0: nothing there says it. */
 static uint64_t stamp_ms (const struct run_dir *dir, const char *name)
 {
-    char path[RUN_PATH_BYTES];
     struct buf text = { .max = CREATED_MAX_BYTES };
     uint64_t ms = 0;
-    bool known = file_read (run_dir_path (dir, name, path), &text, NULL) == 0 &&
-                 take_created (buf_as_text (&text), &ms);
+    bool known = file_read (RUN_PATH (dir, name), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
     buf_release (&text);
     return known ? ms : 0;
 }
@@ -194,9 +191,9 @@ static int next_created (const char *home, unsigned long long *ms, struct err *e
 
 static int write_stamp (const struct run_dir *dir, const char *name, unsigned long long at_ms, struct err *err)
 {
-    char path[RUN_PATH_BYTES], text[CREATED_MAX_BYTES];
+    char text[CREATED_MAX_BYTES];
     snprintf (text, sizeof (text), "%llu %llu\n", at_ms, at_ms);
-    return atomic_file_write (run_dir_path (dir, name, path), text, strlen (text), 0600, err);
+    return atomic_file_write (RUN_PATH (dir, name), text, strlen (text), 0600, err);
 }
 
 int run_dir_note_taken_over (const struct run_dir *dir, struct err *err)
@@ -208,11 +205,10 @@ int run_dir_note_taken_over (const struct run_dir *dir, struct err *err)
 static int run_dir_fill (const struct run_dir *dir, unsigned long long at_ms, struct err *err)
 {
     static const char *const folders[] = { "", "hosts", "logs", "receipts" };
-    char path[RUN_PATH_BYTES];
     if (sign_unbegun (dir, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (folders) / sizeof (folders[0]); i++)
-        if (folder_make (run_dir_path (dir, folders[i], path), 0700, err) < 0)
+        if (folder_make (RUN_PATH (dir, folders[i]), 0700, err) < 0)
             return -1;
     return write_stamp (dir, "created", at_ms, err);
 }
@@ -315,7 +311,6 @@ const char *run_addresses_local (const struct run_addresses *hub)
 
 int run_addresses_save (const struct run_dir *dir, const struct run_addresses *hub, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach,
                                 "control_port", (int) hub->control_port, "bulk_port", (int) hub->bulk_port,
                                 "events_port", (int) hub->events_port, "public_key", hub->public_key);
@@ -323,7 +318,7 @@ int run_addresses_save (const struct run_dir *dir, const struct run_addresses *h
     json_decref (object);
     if (text == NULL)
         return err_set (err, ERR_IO, "cannot write hub.json: out of memory");
-    int rc = atomic_file_write (run_dir_path (dir, "hub.json", path), text, strlen (text), 0600, err);
+    int rc = atomic_file_write (RUN_PATH (dir, "hub.json"), text, strlen (text), 0600, err);
     free (text);
     return rc;
 }

@@ -48,6 +48,7 @@ bool run_dir_name (struct run_dir *dir, struct text home, struct text id);
 int run_dir_check (const struct run_dir *dir, struct err *err);
 /* "<home>/runs/<id>/<name>"; name "" is the folder itself. Returns `out`. */
 const char *run_dir_path (const struct run_dir *dir, const char *name, char out[RUN_PATH_BYTES]);
+#define RUN_PATH(dir, name) run_dir_path (dir, name, (char[RUN_PATH_BYTES]){ "" }) /* lives to the end of the block */
 /* "<home>/runs/<id>.unbegun". Returns `out`. */
 const char *run_dir_unbegun_path (const struct run_dir *dir, char out[RUN_PATH_BYTES]);
 /* "logs/<host>/<rung>.<pass>.<attempt>.log" below the run's folder. */

@@ -96,9 +96,8 @@ static int read_fact (void *owner, uint64_t index, struct text bytes, struct err
 
 int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
-    int rc = journal_read (run_dir_path (dir, "journal.db", path), read_fact, &reading, err);
+    int rc = journal_read (RUN_PATH (dir, "journal.db"), read_fact, &reading, err);
     arena_release (&reading.arena);
     if (rc == 0)
         run_facts_warn (dir->id);
@@ -107,10 +106,9 @@ int run_facts_each (const struct run_dir *dir, run_fact_fn *fn, void *owner, str
 
 static int run_facts_read_one (const struct run_dir *dir, bool last, run_fact_fn *fn, void *owner, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     struct reading reading = { .run_id = dir->id, .fn = fn, .owner = owner };
     bool more = false;
-    struct journal_reader *reader = journal_reader_open (run_dir_path (dir, "journal.db", path), err);
+    struct journal_reader *reader = journal_reader_open (RUN_PATH (dir, "journal.db"), err);
     int rc = reader ? 0 : -1;
     if (rc == 0 && last)
         rc = journal_reader_seek_last (reader, err);

@@ -81,9 +81,8 @@ void follow_close (struct follow *follow)
 
 int follow_check_coordinator (const struct follow *follow, int64_t *pid, struct err *err)
 {
-    char path[RUN_PATH_BYTES];
     if (!follow->remote)
-        return journal_is_locked (run_dir_path (&follow->dir, "journal.db", path), pid, err);
+        return journal_is_locked (RUN_PATH (&follow->dir, "journal.db"), pid, err);
     if (pid)
         *pid = (int64_t) follow->pid;
     return follow->answered && clock_boot_ms () - follow->received_ms < ANSWERS_MS;
@@ -237,11 +236,10 @@ int follow_connect_events (struct follow *follow, struct err *err)
 {
     struct run_addresses hub;
     struct link_keys keys;
-    char path[RUN_PATH_BYTES];
     if (follow->events)
         return 0;
     if (run_addresses_load (&follow->dir, &hub, err) < 0 ||
-        key_file_load (&keys, run_dir_path (&follow->dir, "monitor.key", path), err) < 0)
+        key_file_load (&keys, RUN_PATH (&follow->dir, "monitor.key"), err) < 0)
         return -1;
     follow->events = events_client_open (run_addresses_local (&hub), hub.events_port, hub.public_key, &keys, err);
     return follow->events ? 0 : -1;

@@ -216,14 +216,12 @@ struct driver *driver_open (struct loop *loop, const struct driver_options *opti
     struct driver *driver = driver_create (loop, options);
     struct link_keys keys;
     struct run_addresses at = { 0 };
-    char path[RUN_PATH_BYTES];
     choose_binding (plan, options, &at);
     if (take_keys (driver, plan, &keys, err) < 0)
         goto failed;
-    if (key_file_save (&keys, run_dir_path (&driver->dir, "coordinator.key", path), err) < 0)
+    if (key_file_save (&keys, RUN_PATH (&driver->dir, "coordinator.key"), err) < 0)
         goto failed;
-    if ((driver->journal = journal_create (run_dir_path (&driver->dir, "journal.db", path), driver->dir.id, err)) ==
-        NULL)
+    if ((driver->journal = journal_create (RUN_PATH (&driver->dir, "journal.db"), driver->dir.id, err)) == NULL)
         goto failed;
     struct digest deal_key = deal_key_of (driver, &keys);
     coord_open (driver->coord, text_of (driver->dir.id), plan, &deal_key, text_of (options->version),

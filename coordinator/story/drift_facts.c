@@ -273,14 +273,13 @@ static const struct text near_zero = TEXT_LIT ("near 0"), clock_fact = TEXT_LIT 
 /* As a sentence, so that those who are off by about as much are told together. Who told no number told nothing of it. */
 static struct text off_zero (struct text shown, struct text value, double least, struct arena *arena)
 {
-    char off[OFFSET_TEXT_BYTES];
     double number;
     if (!drift_parse_number (value, &number))
         return TEXT_LIT (FACT_NOT_REPORTED);
     if (fabs (number) < least)
         return near_zero;
     if (text_equal (shown, clock_fact))
-        return text_format (arena, "its clock is %s", offset_print ((int64_t) fmax (fmin (number, 1e15), -1e15), off));
+        return text_format (arena, "its clock is %s", OFFSET_TEXT ((int64_t) fmax (fmin (number, 1e15), -1e15)));
     return text_format (arena, "%.*s is %.*s, which should be near 0", TEXT_ARG (shown), TEXT_ARG (value));
 }
 

@@ -174,9 +174,8 @@ static void fold_joined (struct receipt_fold *fold, const struct fact_host_joine
 
 static void fold_returned (struct receipt_fold *fold, const struct fact_host_suspected *silent)
 {
-    char span[DURATION_TEXT_BYTES];
     fold_host (fold, silent->host,
-               text_format (&fold->arena, "came back after %s of silence%s", duration_print (silent->silent_ms, span),
+               text_format (&fold->arena, "came back after %s of silence%s", DURATION_TEXT (silent->silent_ms),
                             silence_phrase (silent->silence)));
 }
 

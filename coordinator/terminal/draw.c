@@ -24,14 +24,14 @@ static void draw_header (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
     const struct board *board = scene->board;
-    char span[DURATION_TEXT_BYTES], joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
+    char joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 0, 0, drawing->cells->columns);
     line_painted (&line, PAINT_STRONG, board->plan.slice);
     line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", grid_rungs_passed (board), scene->rungs_n,
-                 duration_print (scene->now_ms + board->away_ms, span), number_print (board->joined_n, joined),
+                 DURATION_TEXT (scene->now_ms + board->away_ms), number_print (board->joined_n, joined),
                  number_print (scene->hosts_n, hosts));
     if (scene->left_ms && !board->ended)
-        line_printf (&line, "  about %s left", duration_print (scene->left_ms, span));
+        line_printf (&line, "  about %s left", DURATION_TEXT (scene->left_ms));
     if (scene->silent_n)
         line_painted (&line, PAINT_WARN, text_format (drawing->arena, "  %u silent", scene->silent_n));
     if (scene->lost_n)
@@ -168,9 +168,8 @@ static struct text attempt_name (const struct drawing *drawing, const struct sce
 
 static struct text attempt_words (const struct drawing *drawing, const struct scene_attempt *attempt)
 {
-    char span[DURATION_TEXT_BYTES];
     return text_format (drawing->arena, "%c %s%s%s", scene_mark_letter (attempt->mark), scene_mark_word (attempt->mark),
-                        attempt->ms_known ? "  " : "", attempt->ms_known ? duration_print (attempt->ms, span) : "");
+                        attempt->ms_known ? "  " : "", attempt->ms_known ? DURATION_TEXT (attempt->ms) : "");
 }
 
 static struct text span_words (const struct drawing *drawing, const struct scene_span *span)

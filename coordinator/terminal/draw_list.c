@@ -67,14 +67,14 @@ static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
 /* "failed; whose: the device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
 static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
 {
-    char span[DURATION_TEXT_BYTES], whose[OWNERS_TEXT_BYTES];
+    char whose[OWNERS_TEXT_BYTES];
     line_painted (line, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
     if (tile->gate.len || tile->phase.len) {
         line_puts (line, " ");
         line_text (line, tile->now == MARK_AT_GATE ? tile->gate : tile->phase);
     }
     if (tile->since_ms)
-        line_printf (line, " %s", duration_print (tile->since_ms, span));
+        line_printf (line, " %s", DURATION_TEXT (tile->since_ms));
     bool told = tile->group < scene->groups_n;
     if (tile->owner != OWNER_NONE)
         line_printf (line, "; whose: %s",
@@ -202,13 +202,12 @@ static void draw_list_add_rung (const struct scene *scene, struct sheet *sheet)
     enum pass last = board->rungs[now].last;
     const struct board_pass *pass = scene_rung_pass (board, now);
     struct text id = scene_text (scene->arena, board_rung_id (board, now), SCENE_WORD_COLUMNS);
-    char span[DURATION_TEXT_BYTES];
     if (last == PASS_NONE)
         sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s is to come", now + 1, scene->rungs_n, TEXT_ARG (id));
     else
         sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s %s, %u/%u hosts ended, %s of it", now + 1, scene->rungs_n,
                       TEXT_ARG (id), enum_name_of (&pass_names, last), pass->ended_n, pass->hosts_n,
-                      duration_print (board_rung_ms (board, now, scene->now_ms), span));
+                      DURATION_TEXT (board_rung_ms (board, now, scene->now_ms)));
 }
 
 static void add_groups (const struct scene *scene, struct sheet *sheet)
@@ -232,13 +231,13 @@ static void add_groups (const struct scene *scene, struct sheet *sheet)
 static struct text gate_words (const struct drawing *drawing, const struct gate_wait *gate)
 {
     const struct scene *scene = drawing->scene;
-    char median[DURATION_TEXT_BYTES], longest[DURATION_TEXT_BYTES], last[64];
+    char last[64];
     struct text name = scene_text (scene->arena, gate_wait_name (scene->board, gate), SCENE_WORD_COLUMNS);
     struct text id = scene_text (scene->arena, board_rung_id (scene->board, gate->key.rung), SCENE_WORD_COLUMNS);
     return text_format (drawing->arena, "gate %.*s of %.*s %s: %s came last, the others waited %s, %s at most",
                         TEXT_ARG (name), TEXT_ARG (id), enum_name_of (&pass_names, gate->key.pass),
-                        scene_host_name (scene, gate->last, last), duration_print (gate->median_ms, median),
-                        duration_print (gate->longest_ms, longest));
+                        scene_host_name (scene, gate->last, last), DURATION_TEXT (gate->median_ms),
+                        DURATION_TEXT (gate->longest_ms));
 }
 
 /* The gates that cost most. */

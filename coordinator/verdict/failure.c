@@ -415,8 +415,7 @@ static void blame_memory (const struct result *result, bool group, bool known, s
     int whose = group ? 1 + result->memory_group_shared : 0;
     uint64_t n = group ? result->group_memory_kills : result->machine_memory_kills;
     struct text processes = n == 1 ? TEXT_LIT ("a process") : text_format (arena, "%" PRIu64 " processes", n);
-    char size[SIZE_TEXT_BYTES];
-    struct text limit = result->memory_limit_bytes ? text_of (size_print (result->memory_limit_bytes, size))
+    struct text limit = result->memory_limit_bytes ? text_of (SIZE_TEXT (result->memory_limit_bytes))
                                                    : TEXT_LIT ("none");
     struct text counter = text_format (
         arena, "oom_kill of %s grew by %" PRIu64 " while it ran; memory limit of its cgroup: %.*s", counted[whose], n,

@@ -103,7 +103,6 @@ void fingerprint_add_profile (struct fingerprint_builder *builder, const struct 
 struct text fingerprint_end (struct fingerprint_builder *builder)
 {
     struct digest digest = digest_end (builder->state);
-    char hex[DIGEST_HEX_BYTES];
     builder->state = NULL;
-    return text_format (builder->arena, "%.16s", digest_hex (&digest, hex));
+    return text_format (builder->arena, "%.16s", DIGEST_TEXT (&digest));
 }

@@ -440,6 +440,5 @@ bool deal_secrets (const struct digest *pass_key, uint32_t hosts, uint32_t devic
 void deal_host_nonce (const struct digest *pass_key, uint32_t host, char nonce[33])
 {
     struct digest drawn = deal_draw (pass_key, "nonce", host, 0, 0);
-    char hex[DIGEST_HEX_BYTES];
-    snprintf (nonce, 33, "%.32s", digest_hex (&drawn, hex));
+    snprintf (nonce, 33, "%.32s", DIGEST_TEXT (&drawn));
 }

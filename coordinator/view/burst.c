@@ -166,13 +166,12 @@ static void add_asked (const struct board *board, const struct shared *shared, s
 
 static void add_what_befell (const struct board *board, const struct shared *shared, struct buf *words)
 {
-    char span[DURATION_TEXT_BYTES];
     switch (shared->kind) {
     case FACT_HOST_ASKED: add_asked (board, shared, words); break;
-    case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", duration_print (shared->least_ms, span)); break;
+    case FACT_HOST_SUSPECTED: buf_printf (words, " silent for %s", DURATION_TEXT (shared->least_ms)); break;
     case FACT_HOST_RETURNED:
         buf_printf (words, " came back after %s%s of silence%.*s", shared->n > 1 ? "at least " : "",
-                    duration_print (shared->least_ms, span), (int) shared->why_len, shared->why);
+                    DURATION_TEXT (shared->least_ms), (int) shared->why_len, shared->why);
         break;
     case FACT_HOST_LOST: buf_printf (words, " lost: %.*s", (int) shared->why_len, shared->why); break;
     case FACT_OUTPUT_LOST: buf_printf (words, ": output is lost: %.*s", (int) shared->why_len, shared->why); break;

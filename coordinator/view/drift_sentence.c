@@ -93,10 +93,9 @@ static void drift_sentence_add_value (struct text value, struct text beside, con
 /* A number of the item as people write it: "41 s", "3.2 MiB", "17". */
 static void drift_sentence_add_number (const struct drift_item *item, double number, struct buf *out)
 {
-    char time[DURATION_TEXT_BYTES], size[SIZE_TEXT_BYTES];
     if (item->rung.len && number >= 0 && number < 9e18)
-        buf_puts (out, text_starts (item->fact, "memory ") ? size_print ((uint64_t) number, size)
-                                                           : duration_print ((uint64_t) number, time));
+        buf_puts (out, text_starts (item->fact, "memory ") ? SIZE_TEXT ((uint64_t) number)
+                                                           : DURATION_TEXT ((uint64_t) number));
     else
         buf_printf (out, "%.15g", number);
 }

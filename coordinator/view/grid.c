@@ -18,13 +18,12 @@ uint32_t grid_rungs_passed (const struct board *board)
 
 static void draw_header (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
     struct line line = line_begin (out, style);
     line_paint (&line, PAINT_STRONG);
     line_text (&line, board->plan.slice);
     line_paint (&line, PAINT_NONE);
     line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", grid_rungs_passed (board), board->plan.rungs.n,
-                 duration_print (now_ms, span), board->joined_n, board->plan.hosts.n);
+                 DURATION_TEXT (now_ms), board->joined_n, board->plan.hosts.n);
     line_puts (&line, "  run ");
     line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));
     if (board->cancel_level && !board->ended)

@@ -74,10 +74,9 @@ static void tell_joined (struct printer *printer, const struct fact *fact)
 
 static void add_generation (struct printer *printer, const struct fact_generation *generation)
 {
-    char size[SIZE_TEXT_BYTES];
     buf_printf (&printer->words, "cache generation %" PRIu64, generation->token);
     buf_printf (&printer->words, " (%u entr%s, %s)", generation->entries, generation->entries == 1 ? "y" : "ies",
-                size_print (generation->bytes, size));
+                SIZE_TEXT (generation->bytes));
 }
 
 static void tell_adopted (struct printer *printer, const struct fact *fact)
@@ -123,10 +122,9 @@ static void tell_dropped (struct printer *printer, const struct fact *fact)
 static void tell_retry (struct printer *printer, const struct fact *fact)
 {
     const struct board_retry *retry = &printer->board->retry;
-    char span[DURATION_TEXT_BYTES];
     add_key (printer, &fact->of.retry_planned.key);
     buf_printf (&printer->words, " is run again in %s (retry %u of %u): ",
-                duration_print (retry->due_ms > fact->at_ms ? retry->due_ms - fact->at_ms : 0, span), retry->nth,
+                DURATION_TEXT (retry->due_ms > fact->at_ms ? retry->due_ms - fact->at_ms : 0), retry->nth,
                 printer->board->plan.limits.retries);
     buf_add_text (&printer->words, fact->of.retry_planned.why);
 }
@@ -159,10 +157,9 @@ static void add_part_began (struct printer *printer, const struct fact *fact)
 static void tell_part_ended (struct printer *printer, const struct fact *fact)
 {
     const struct fact_pass_ended *ended = &fact->of.pass_ended;
-    char span[DURATION_TEXT_BYTES];
     buf_add_text (&printer->words, board_rung_id (printer->board, ended->key.rung));
     buf_printf (&printer->words, " part %u: %s by itself (%s)", printer->board->isolation.passes_n,
-                ended->outcome == OUTCOME_PASSED ? "works" : "fails", duration_print (ended->duration_ms, span));
+                ended->outcome == OUTCOME_PASSED ? "works" : "fails", DURATION_TEXT (ended->duration_ms));
 }
 
 static void tell_suspects (struct printer *printer, const struct fact *fact)
@@ -253,7 +250,6 @@ void plain_counts (const struct board_pass *pass, struct buf *out)
 static void tell_ended (struct printer *printer, const struct fact *fact)
 {
     const struct attempt_key *key = &fact->of.pass_ended.key;
-    char span[DURATION_TEXT_BYTES];
     if (key->rung >= printer->board->plan.rungs.n || (uint32_t) key->pass >= BOARD_PASSES)
         return;
     if (printer->board->purpose == PURPOSE_ISOLATION && attempt_key_equal (key, &printer->board->key)) {
@@ -265,7 +261,7 @@ static void tell_ended (struct printer *printer, const struct fact *fact)
     buf_puts (&printer->words, ": ");
     plain_counts (pass, &printer->words);
     if (key->attempt)
-        buf_printf (&printer->words, " in %s", duration_print (pass->duration_ms, span));
+        buf_printf (&printer->words, " in %s", DURATION_TEXT (pass->duration_ms));
     else
         buf_puts (&printer->words, ", so it was not run");
     if (key->pass == PASS_COLD && pass->found_n && pass->found_n == pass->hosts_n)

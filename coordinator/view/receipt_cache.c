@@ -125,7 +125,7 @@ static struct saving savings (const struct slice_receipt *receipt, struct text r
 
 static void add_saving (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    char saved[DURATION_TEXT_BYTES], spent[DURATION_TEXT_BYTES], loaded[DURATION_TEXT_BYTES];
+    char saved[DURATION_TEXT_BYTES], loaded[DURATION_TEXT_BYTES];
     struct saving sum = savings (receipt, header->run);
     uint64_t saved_ms = sum.compile_ms > sum.retrieval_ms ? sum.compile_ms - sum.retrieval_ms : 0;
     buf_printf (out, "         restored on %u of %u hosts: %" PRIu64 " program%s loaded instead of compiled",
@@ -135,7 +135,7 @@ static void add_saving (const struct slice_receipt *receipt, const struct run_he
         return;
     }
     buf_printf (out, ", compile time saved %s (compiling them again would take %s, loading took %s",
-                duration_print (saved_ms, saved), duration_print (sum.compile_ms, spent),
+                duration_print (saved_ms, saved), DURATION_TEXT (sum.compile_ms),
                 duration_print (sum.retrieval_ms, loaded));
     if (sum.timed < sum.programs)
         buf_printf (out, "; of %" PRIu64 " it was not told", sum.programs - sum.timed);

@@ -23,14 +23,13 @@ static void text_add_time (struct buf *out, const char *label, uint64_t wall_ms)
 
 static void add_subject (const struct run_header *header, struct buf *out)
 {
-    char span[DURATION_TEXT_BYTES];
     buf_puts (out, "slice    ");
     buf_escaped (out, header->slice, COLUMNS);
     buf_escaped_after (out, "   run ", header->run.len ? text_clip (header->run, 8) : TEXT_LIT ("?"), COLUMNS);
     buf_escaped_after (out, "   sliceup ", header->version, COLUMNS);
     text_add_time (out, "   began", header->began_wall_ms);
     if (header->ended_wall_ms > header->began_wall_ms)
-        buf_printf (out, ", took %s", duration_print (header->ended_wall_ms - header->began_wall_ms, span));
+        buf_printf (out, ", took %s", DURATION_TEXT (header->ended_wall_ms - header->began_wall_ms));
     buf_byte (out, '\n');
 }
 

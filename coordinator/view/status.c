@@ -404,14 +404,13 @@ static void status_add_metrics (const struct board *board, struct doc *doc)
 
 static void status_add_cache (const struct board *board, struct doc *doc)
 {
-    char size[SIZE_TEXT_BYTES];
     const struct board_generation *generation = &board->generation;
     if (generation->token == 0)
         return;
     struct text writer = generation->adopted ? TEXT_LIT ("an earlier run")
                                              : board_host_name (board, generation->writer);
     buf_printf (&doc->line, "cache generation %" PRIu64 ": %u entries, %s, written by %.*s%s", generation->token,
-                generation->entries, size_print (generation->bytes, size), TEXT_ARG (writer),
+                generation->entries, SIZE_TEXT (generation->bytes), TEXT_ARG (writer),
                 generation->dropped ? "; it was violated and is no longer used" : "");
     doc_put (doc, "", NULL);
 }

@@ -109,11 +109,10 @@ static void add_set (const struct printer *printer, const uint32_t *hosts, uint3
 
 static void waiting_add_span (const struct printer *printer, uint64_t from_ms, uint64_t limit_ms)
 {
-    char span[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
     uint64_t spent_ms = printer->now_ms > from_ms ? printer->now_ms - from_ms : 0;
-    buf_printf (printer->out, " (%s", duration_print (spent_ms, span));
+    buf_printf (printer->out, " (%s", DURATION_TEXT (spent_ms));
     if (limit_ms)
-        buf_printf (printer->out, " of %s", duration_print (limit_ms, limit));
+        buf_printf (printer->out, " of %s", DURATION_TEXT (limit_ms));
     buf_puts (printer->out, ")");
 }
 
@@ -179,19 +178,17 @@ static void add_phase (const struct printer *printer, const struct wait_group *g
 
 static void add_silent (const struct printer *printer, const struct wait_group *group)
 {
-    char span[DURATION_TEXT_BYTES];
     add_set (printer, group->hosts, group->n);
     uint64_t silent_ms = printer->now_ms > group->since_ms ? printer->now_ms - group->since_ms : 0;
-    buf_printf (printer->out, " silent for %s", duration_print (silent_ms, span));
+    buf_printf (printer->out, " silent for %s", DURATION_TEXT (silent_ms));
 }
 
 static void add_retry (const struct printer *printer)
 {
     const struct board *board = printer->board;
-    char span[DURATION_TEXT_BYTES];
     uint64_t left_ms = board->retry.due_ms > printer->now_ms ? board->retry.due_ms - printer->now_ms : 0;
-    buf_printf (printer->out, "waiting %s before retry %u of %u of rung ", duration_print (left_ms, span),
-                board->retry.nth, board->plan.limits.retries);
+    buf_printf (printer->out, "waiting %s before retry %u of %u of rung ", DURATION_TEXT (left_ms), board->retry.nth,
+                board->plan.limits.retries);
     buf_escaped (printer->out, board_rung_id (board, board->retry.key.rung), 0);
     buf_escaped_after (printer->out, ": ", board->retry.why, 0);
 }
@@ -289,14 +286,13 @@ static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t 
 {
     struct arena arena = { 0 };
     struct progress_quiet quiet[OUTPUT_GROUPS_MAX];
-    char span[DURATION_TEXT_BYTES];
     uint32_t n = progress_quiet_hosts (board, now_ms, &arena, quiet);
     n = n < PROGRESS_QUIET_LINES ? n : PROGRESS_QUIET_LINES;
     while (n && quiet[n - 1].quiet_ms < QUIET_LEAST_MS) /* the longest quiet comes first */
         n--;
     for (uint32_t i = 0; i < n; i++) {
         group_text_set (board, quiet[i].hosts, quiet[i].n, set_columns, out);
-        buf_printf (out, " printed nothing for %s", duration_print (quiet[i].quiet_ms, span));
+        buf_printf (out, " printed nothing for %s", DURATION_TEXT (quiet[i].quiet_ms));
         buf_escaped_after (out, " since: ", quiet[i].line, 0);
         buf_byte (out, '\n');
     }
@@ -382,15 +378,14 @@ static uint32_t add_slow (const struct board *board, uint64_t now_ms, uint32_t s
 {
     struct arena arena = { 0 };
     struct progress_slow slow[BOARD_PHASES_MAX];
-    char span[DURATION_TEXT_BYTES], median[DURATION_TEXT_BYTES];
+    char median[DURATION_TEXT_BYTES];
     uint32_t n = progress_slow_hosts (board, now_ms, &arena, slow);
     n = n < PROGRESS_SLOW_LINES ? n : PROGRESS_SLOW_LINES;
     for (uint32_t i = 0; i < n; i++) {
         group_text_set (board, slow[i].hosts, slow[i].n, set_columns, out);
         buf_escaped_after (out, " in phase ", slow[i].phase, 0);
         buf_printf (out, " for %s, clearly longer than the others: median %s of %" PRIu32 " hosts\n",
-                    duration_print (slow[i].longest_ms, span), duration_print (slow[i].median_ms, median),
-                    slow[i].others);
+                    DURATION_TEXT (slow[i].longest_ms), duration_print (slow[i].median_ms, median), slow[i].others);
     }
     arena_release (&arena);
     return n;

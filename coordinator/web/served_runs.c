@@ -155,8 +155,7 @@ static enum served_state state_of_error (const struct err *err, enum served_stat
 static bool has_grown (struct served_run *run)
 {
     struct stat at;
-    char path[RUN_PATH_BYTES];
-    if (stat (run_dir_path (&run->dir, "journal.db.mark", path), &at) < 0)
+    if (stat (RUN_PATH (&run->dir, "journal.db.mark"), &at) < 0)
         return true;
     uint64_t marked_ns = (uint64_t) at.st_mtim.tv_sec * 1000000000 + (uint64_t) at.st_mtim.tv_nsec;
     bool grown = marked_ns != run->marked_ns;
@@ -167,12 +166,11 @@ static bool has_grown (struct served_run *run)
 /* The lock first, since an ending coordinator records the end before it unlocks. */
 static void served_runs_look_at (struct served_run *run)
 {
-    char path[RUN_PATH_BYTES];
     enum served_state before = run->state;
     struct err err = { 0 };
     if (!has_grown (run) && before == SERVED_INTERRUPTED)
         return;
-    int held = journal_is_locked (run_dir_path (&run->dir, "journal.db", path), NULL, &err);
+    int held = journal_is_locked (RUN_PATH (&run->dir, "journal.db"), NULL, &err);
     run->state = held > 0 ? SERVED_RUNNING : SERVED_INTERRUPTED;
     run->driven_ms = run_dir_held_ms (&run->dir, run->created_ms);
     if (!run->looked && (run_dir_check (&run->dir, &err) < 0 || run_begun_check (&run->dir, &err) < 0 ||

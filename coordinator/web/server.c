@@ -120,8 +120,8 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
                      [FORM_TRACE] = { RUN_FILE_TRACE, "application/json", "perfetto.json" } },
       drift = { RUN_FILE_DRIFT, JSON_TYPE, "" };
     const struct kept *kept = request->route == ROUTE_DRIFT ? &drift : &receipts[request->form];
-    char path[RUN_PATH_BYTES], name[96];
-    int fd = plain_file_open (run_dir_path (&run->dir, kept->file, path), O_RDONLY, NULL);
+    char name[96];
+    int fd = plain_file_open (RUN_PATH (&run->dir, kept->file), O_RDONLY, NULL);
     if (fd < 0 && run->state == SERVED_ENDED && !is_written (run))
         return answer_refusal (NOT_NOW, "the run has ended, and this is not written yet: ask again");
     if (fd < 0)
@@ -140,9 +140,8 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
 /* Reads the counts of `drift.json`. Without the pin file's versions some differences may be missing. */
 static void read_drift (struct served_run *run)
 {
-    char path[RUN_PATH_BYTES];
     struct buf bytes = { .max = DRIFT_MAX_BYTES };
-    int rc = file_read (run_dir_path (&run->dir, RUN_FILE_DRIFT, path), &bytes, NULL);
+    int rc = file_read (RUN_PATH (&run->dir, RUN_FILE_DRIFT), &bytes, NULL);
     run->drift_read = rc == 0 || is_written (run);
     json_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
     const json_t *counts = json_object_get (json, "counts");

@@ -187,9 +187,8 @@ static int put_together (const struct kit_list *list, const char *directory, str
 static int prepare_folder (const struct kit_list *list, const char *directory, struct arena *arena, struct kit *out,
                            struct text *folder, struct err *err)
 {
-    char hex[DIGEST_HEX_BYTES];
     struct digest digest = kit_digest (list->items, list->n);
-    struct text at = text_format (arena, "%s/kits/%s", directory, digest_hex (&digest, hex));
+    struct text at = text_format (arena, "%s/kits/%s", directory, DIGEST_TEXT (&digest));
     bool there = all_hold (list, at, arena);
     if (!there)
         find_missing (list, directory, arena, out);

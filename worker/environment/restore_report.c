@@ -51,9 +51,8 @@ static struct text records_word (struct restore *restore)
 static void say_files (struct restore *restore)
 {
     const struct installed_files *files = &restore->files;
-    char hex[DIGEST_HEX_BYTES];
     protocol_writer_fact (restore->writer, "environment.files", text_format (&restore->arena, "%u", files->n));
-    protocol_writer_fact (restore->writer, "environment.digest", text_of (digest_hex (&files->digest, hex)));
+    protocol_writer_fact (restore->writer, "environment.digest", text_of (DIGEST_TEXT (&files->digest)));
     protocol_writer_fact (restore->writer, "environment.records", records_word (restore));
     for (uint32_t i = 0; i < files->libraries_n; i++) {
         const struct installed_library *library = &files->libraries[i];

@@ -230,7 +230,6 @@ static enum disk_level level_of (uint64_t bytes, uint64_t inodes)
 static struct text mount_facts_sentence (struct text place, enum disk_level level, uint64_t bytes, uint64_t inodes,
                                          struct arena *arena)
 {
-    char size[SIZE_TEXT_BYTES];
     if (level == DISK_READ_ONLY)
         return text_format (arena, "%.*s " NOTE_READ_ONLY, TEXT_ARG (place));
     bool of_files = level_of (UINT64_MAX, inodes) == level && level < DISK_AMPLE;
@@ -238,7 +237,7 @@ static struct text mount_facts_sentence (struct text place, enum disk_level leve
         return text_format (arena, "%.*s is full%s", TEXT_ARG (place), of_files ? ": no inode is free" : "");
     if (of_files)
         return text_format (arena, "%.*s has %" PRIu64 " inode%s free", TEXT_ARG (place), inodes, plural (inodes));
-    return text_format (arena, "%.*s has %s free", TEXT_ARG (place), size_print (bytes, size));
+    return text_format (arena, "%.*s has %s free", TEXT_ARG (place), SIZE_TEXT (bytes));
 }
 
 bool disk_room_find (const char *path, struct arena *arena, struct disk_room *out)

@@ -211,12 +211,11 @@ struct text tpu_logs_newest (struct host_fact_list *list, uint64_t now_wall_ms)
     struct buf note = { .max = NOTE_BYTES };
     buf_printf (&note, "newest of %u files in %s" FOLDER ": ", n, list->roots->tmp);
     for (uint32_t i = 0; i < n && i < SHOWN; i++) {
-        char age[DURATION_TEXT_BYTES];
         uint64_t written_ms = files[i].written_ms;
         buf_puts (&note, i ? ", " : "");
         buf_escaped (&note, files[i].name, NAME_COLUMNS);
         buf_printf (&note, " (%" PRIu64 " KiB, %s old)", (files[i].bytes + 1023) / 1024,
-                    duration_print (now_wall_ms > written_ms ? (now_wall_ms - written_ms) / 1000 * 1000 : 0, age));
+                    DURATION_TEXT (now_wall_ms > written_ms ? (now_wall_ms - written_ms) / 1000 * 1000 : 0));
     }
     return buf_finish (&note, &list->arena);
 }

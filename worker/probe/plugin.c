@@ -126,14 +126,13 @@ int plugin_call (struct plugin *plugin, size_t slot, void *args)
 
 static int tell_digest (int fd)
 {
-    char hex[DIGEST_HEX_BYTES];
     struct digest digest;
     struct err err = { 0 };
     uint64_t bytes = 0;
     if (digest_of_fd (fd, &digest, &bytes, &err) < 0)
         return child_report_wrong (OWNER_HOST, "%s", err.text);
     child_report_number ("plugin.bytes", (int64_t) bytes);
-    child_report_value ("plugin.sha256", text_of (digest_hex (&digest, hex)));
+    child_report_value ("plugin.sha256", text_of (DIGEST_TEXT (&digest)));
     return 0;
 }
 

@@ -46,9 +46,8 @@ struct control_group {
 /* The same for every worker of a directory, and for no other. */
 static void name_leaf (const char *directory, char name[NAME_BYTES])
 {
-    char hex[DIGEST_HEX_BYTES];
     struct digest digest = digest_of (directory, strlen (directory));
-    snprintf (name, NAME_BYTES, NAME_START "%.*s", NAME_DIGITS, digest_hex (&digest, hex));
+    snprintf (name, NAME_BYTES, NAME_START "%.*s", NAME_DIGITS, DIGEST_TEXT (&digest));
 }
 
 static int place_leaf (struct control_group *group, const char *directory, struct err *err)

@@ -96,7 +96,6 @@ static int subprocess_reap (pid_t pid, int *status, struct err *err)
 static int subprocess_finish (const struct subprocess *command, pid_t pid, int from, struct buf *out, int *status,
                               struct err *err)
 {
-    char limit[DURATION_TEXT_BYTES];
     int process = (int) syscall (SYS_pidfd_open, pid, 0);
     bool in_time = process >= 0 && subprocess_follow (command, from, process, out);
     int why = process < 0 ? errno : 0;
@@ -111,7 +110,7 @@ static int subprocess_finish (const struct subprocess *command, pid_t pid, int f
     }
     if (!in_time)
         return err_set (err, ERR_LIMIT, "%.200s took longer than %s and was killed", command->argv[0],
-                        duration_print (command->limit_ms, limit));
+                        DURATION_TEXT (command->limit_ms));
     return 0;
 }
 

@@ -88,12 +88,10 @@ static int run_discovery_receive (struct wait *wait, struct err *err)
 
 static void run_discovery_tell (struct wait *wait, uint64_t now_ms)
 {
-    char since[DURATION_TEXT_BYTES];
     if (now_ms < wait->tell_ms)
         return;
     log_print (wait->log, "host %s waits for a run: no run at %s, port %u, for %s", wait->join->host,
-               wait->join->address, (unsigned) wait->join->control_port,
-               duration_print (now_ms - wait->began_ms, since));
+               wait->join->address, (unsigned) wait->join->control_port, DURATION_TEXT (now_ms - wait->began_ms));
     wait->tell_ms = now_ms + TELL_MS;
 }
 
