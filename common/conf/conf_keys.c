@@ -12,18 +12,14 @@
         .name = NAME, .keys = KEYS, .keys_n = sizeof (KEYS) / sizeof ((KEYS)[0])                                       \
     }
 
-static const char *const backend_list[] = { "none", "cpu", "tpu", "gpu" };
-static const char *const need_list[] = { "none", "required", "any" };
-static const char *const builtin_list[] = { "none", "facts", "restore", "cache", "probe", "ways" };
-static const char *const parse_list[] = { "none", "torch_xla-metrics" };
-static const char *const same_list[] = { "none", "output" };
-static const char *const from_list[] = { "none", "slurm", "tpu", "file" };
 /* Index 0 is unset and "none" is a value here, so these indices are one more than WARM_... */
-static const char *const warm_list[] = { "", "none", "solo", "gang", "aot" };
-static const struct enum_names warm_words = NAMES (warm_list), backend_words = NAMES (backend_list),
-                               need_words = NAMES (need_list), builtin_words = NAMES (builtin_list),
-                               from_words = NAMES (from_list), parse_words = NAMES (parse_list),
-                               same_words = NAMES (same_list);
+static const struct enum_names warm_words = NAMED ("", "none", "solo", "gang", "aot");
+static const struct enum_names backend_words = NAMED ("none", "cpu", "tpu", "gpu");
+static const struct enum_names need_words = NAMED ("none", "required", "any");
+static const struct enum_names builtin_words = NAMED ("none", "facts", "restore", "cache", "probe", "ways");
+static const struct enum_names parse_words = NAMED ("none", "torch_xla-metrics");
+static const struct enum_names same_words = NAMED ("none", "output");
+static const struct enum_names from_words = NAMED ("none", "slurm", "tpu", "file");
 
 static const struct conf_key slice_keys[SLICE_KEYS] = {
     [SLICE_SLICE] = { "slice", KEY_NAME, .required = true, .help = "Name of the slice in every view and receipt.",

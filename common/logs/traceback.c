@@ -52,10 +52,9 @@ bool exception_read_line (struct text body, struct text *type, struct text *mess
 
 /* ---- whose code a frame is ---- */
 
-static const char *const package_words[] = { "none",    "user",     "standard",  "trace", "backend",    "compile",
-                                             "cache",   "kernel",   "tensor",    "group", "checkpoint", "numeric",
-                                             "network", "children", "installer", "other" };
-const struct enum_names frame_package_names = NAMES (package_words);
+const struct enum_names frame_package_names = NAMED ("none", "user", "standard", "trace", "backend", "compile", "cache",
+                                                     "kernel", "tensor", "group", "checkpoint", "numeric", "network",
+                                                     "children", "installer", "other");
 
 static bool path_behind (struct text path, const char *folder, struct text *rest)
 {

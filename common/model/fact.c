@@ -4,9 +4,8 @@
 enum { RUN_ID_HEX_BYTES = 2 * RUN_ID_BYTES, Z85_KEY_BYTES = 40, EXIT_STATUS_MAX = 255, CANCEL_LEVEL_MAX = 3 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
-static const char *const proof_words[] = { "none",           "proved",        "local",    "partial", "wrong-axis",
-                                           "double-counted", "mean-of-means", "disagree", "unproved" };
-const struct enum_names proof_names = NAMES (proof_words);
+const struct enum_names proof_names = NAMED ("none", "proved", "local", "partial", "wrong-axis", "double-counted",
+                                             "mean-of-means", "disagree", "unproved");
 
 static const struct field run_opened_fields[] = { F_TEXT (1, struct fact_run_opened, run, RUN_ID_HEX_BYTES),
                                                   F_RECORD (2, struct fact_run_opened, plan, &plan_record),
@@ -31,8 +30,7 @@ static const struct field host_joined_fields[] = {
 static const struct field host_lost_fields[] = { F_U32 (1, struct fact_host_lost, host, HOSTS_MAX - 1),
                                                  F_TEXT (2, struct fact_host_lost, why, TEXT_MAX_BYTES) };
 
-static const char *const reach_words[] = { "not-asked", "answers", "refuses", "silent", "no-route" };
-static const struct enum_names reach_names = NAMES (reach_words);
+static const struct enum_names reach_names = NAMED ("not-asked", "answers", "refuses", "silent", "no-route");
 static const struct field host_asked_fields[] = { F_U32 (1, struct fact_host_asked, host, HOSTS_MAX - 1),
                                                   F_TEXT (2, struct fact_host_asked, address, ID_MAX_BYTES),
                                                   F_U32 (3, struct fact_host_asked, port, UINT16_MAX),
@@ -61,8 +59,7 @@ static const struct field granted_fields[] = { F_U64 (1, struct fact_writer_gran
                                                F_RECORD (4, struct fact_writer_granted, key, &attempt_key_record) };
 const struct record writer_granted_record = RECORD ("writer-granted", struct fact_writer_granted, granted_fields);
 
-static const char *const purpose_words[] = { "none", "climb", "retry", "isolation" };
-const struct enum_names purpose_names = NAMES (purpose_words);
+const struct enum_names purpose_names = NAMED ("none", "climb", "retry", "isolation");
 static const struct field pass_began_fields[] = {
     F_RECORD (1, struct fact_pass_began, key, &attempt_key_record),
     F_U32S (2, struct fact_pass_began, hosts, HOSTS_MAX, HOSTS_MAX - 1),
@@ -176,8 +173,7 @@ static const struct field host_reported_fields[] = { F_U32 (1, struct fact_host_
                                                      F_LIST (2, struct fact_host_reported, holdings, HOLDINGS_MAX,
                                                              &holding_record) };
 
-static const char *const silence_words[] = { "none", "stood-still", "cut-off", "late" };
-static const struct enum_names silence_names = NAMES (silence_words);
+static const struct enum_names silence_names = NAMED ("none", "stood-still", "cut-off", "late");
 const char *silence_phrase (enum silence silence)
 {
     static const char *const phrases[] = {

@@ -8,12 +8,9 @@ enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 6
 /* Integers up to here are exact in a double, which is how a program may carry its secret; differences do not overflow. */
 #define SECRET_MAX (1ull << 53)
 
-static const char *const attempt_state_words[] = { "none", "running", "at-gate", "stopping", "ended" };
-const struct enum_names attempt_state_names = NAMES (attempt_state_words);
-static const char *const gate_mode_words[] = { "none", "share", "agree" };
-const struct enum_names gate_mode_names = NAMES (gate_mode_words);
-static const char *const cache_role_words[] = { "none", "reader", "writer", "own" };
-const struct enum_names cache_role_names = NAMES (cache_role_words);
+const struct enum_names attempt_state_names = NAMED ("none", "running", "at-gate", "stopping", "ended");
+const struct enum_names gate_mode_names = NAMED ("none", "share", "agree");
+const struct enum_names cache_role_names = NAMED ("none", "reader", "writer", "own");
 
 static const struct field holding_fields[] = {
     F_RECORD (1, struct holding, key, &attempt_key_record),

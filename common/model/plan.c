@@ -10,21 +10,14 @@
 /* Sizes stay within what SQLite and JSON readers hold as a signed number. */
 #define BYTES_MAX ((uint64_t) INT64_MAX)
 
-static const char *const launcher_words[] = { "none", "local", "join", "ssh", "slurm" };
-const struct enum_names launcher_names = NAMES (launcher_words);
-static const char *const program_kind_words[] = { "none", "builtin", "canary", "command" };
-const struct enum_names program_kind_names = NAMES (program_kind_words);
-static const char *const scope_words[] = { "none", "host", "slice" };
-const struct enum_names scope_names = NAMES (scope_words);
-static const char *const warm_words[] = { "none", "solo", "gang", "aot" };
-const struct enum_names warm_names = NAMES (warm_words);
-static const char *const pass_words[] = { "none", "once", "cold", "restored" };
-const struct enum_names pass_names = NAMES (pass_words);
-static const char *const cache_mode_words[] = { "none", "off", "single-writer", "per-host", "read-only", "warm-only" };
-const struct enum_names cache_mode_names = NAMES (cache_mode_words);
-static const char *const enforcement_words[] = { "none",      "cooperative",        "landlock",
-                                                 "namespace", "namespace+landlock", "storage" };
-const struct enum_names enforcement_names = NAMES (enforcement_words);
+const struct enum_names launcher_names = NAMED ("none", "local", "join", "ssh", "slurm");
+const struct enum_names program_kind_names = NAMED ("none", "builtin", "canary", "command");
+const struct enum_names scope_names = NAMED ("none", "host", "slice");
+const struct enum_names warm_names = NAMED ("none", "solo", "gang", "aot");
+const struct enum_names pass_names = NAMED ("none", "once", "cold", "restored");
+const struct enum_names cache_mode_names = NAMED ("none", "off", "single-writer", "per-host", "read-only", "warm-only");
+const struct enum_names enforcement_names = NAMED ("none", "cooperative", "landlock", "namespace", "namespace+landlock",
+                                                   "storage");
 
 static const struct field var_fields[] = { F_TEXT (1, struct var, name, NAME_MAX_BYTES),
                                            F_TEXT (2, struct var, value, TEXT_MAX_BYTES) };
@@ -150,8 +143,7 @@ static const struct field limits_fields[] = {
 };
 const struct record limits_record = RECORD ("limits", struct limits, limits_fields);
 
-static const char *const rule_words[] = { "none", "aftermath", "child", "peer", "vague", "prior", "cause" };
-const struct enum_names rule_weight_names = NAMES (rule_words);
+const struct enum_names rule_weight_names = NAMED ("none", "aftermath", "child", "peer", "vague", "prior", "cause");
 static const struct field signature_fields[] = {
     F_TEXT (1, struct signature, id, ID_MAX_BYTES),
     F_TEXT (2, struct signature, text, NAME_MAX_BYTES),
@@ -177,8 +169,7 @@ static const struct field signature_fields[] = {
 };
 const struct record signature_record = RECORD ("signature", struct signature, signature_fields);
 
-static const char *const bundle_words[] = { "none", "good", "bad" };
-const struct enum_names bundle_word_names = NAMES (bundle_words);
+const struct enum_names bundle_word_names = NAMED ("none", "good", "bad");
 static const struct field bundle_rule_fields[] = {
     F_TEXT (1, struct bundle_rule, id, ID_MAX_BYTES),
     F_ENUM (2, struct bundle_rule, word, &bundle_word_names),
@@ -189,9 +180,8 @@ static const struct field bundle_rule_fields[] = {
 };
 static const struct record bundle_rule_record = RECORD ("bundle rule", struct bundle_rule, bundle_rule_fields);
 
-static const char *const drift_words[] = { "none",      "agree",    "pinned",  "tokens",
-                                           "tolerance", "expected", "ignored", "near_zero" };
-const struct enum_names drift_kind_names = NAMES (drift_words);
+const struct enum_names drift_kind_names = NAMED ("none", "agree", "pinned", "tokens", "tolerance", "expected",
+                                                  "ignored", "near_zero");
 static const struct field drift_rule_fields[] = { F_TEXT (1, struct drift_rule, fact, NAME_MAX_BYTES),
                                                   F_ENUM (2, struct drift_rule, kind, &drift_kind_names),
                                                   F_F64 (3, struct drift_rule, tolerance),
@@ -213,8 +203,7 @@ static const struct field slurm_plan_fields[] = {
 };
 static const struct record slurm_plan_record = RECORD ("slurm", struct slurm_plan, slurm_plan_fields);
 
-static const char *const link_way_words[] = { "", "direct", "ssh", "auto" };
-const struct enum_names link_way_names = NAMES (link_way_words);
+const struct enum_names link_way_names = NAMED ("", "direct", "ssh", "auto");
 
 static const struct field start_plan_fields[] = {
     F_TEXT (1, struct start_plan, directory, PATH_MAX_BYTES),
@@ -232,8 +221,7 @@ static const struct field start_plan_fields[] = {
 };
 static const struct record start_plan_record = RECORD ("start", struct start_plan, start_plan_fields);
 
-static const char *const type_count_words[] = { "none", "chips", "cores" };
-const struct enum_names type_count_names = NAMES (type_count_words);
+const struct enum_names type_count_names = NAMED ("none", "chips", "cores");
 enum { CHIPS_OF_HOST_MAX = 64, MEMORY_GIB_MAX = 1 << 20, TOPOLOGY_DIMENSIONS_MAX = 3 };
 static const struct field machine_fields[] = {
     F_TEXT (1, struct machine_type, id, ID_MAX_BYTES),

@@ -42,6 +42,8 @@ struct enum_names {
     {                                                                                                                  \
         list, sizeof (list) / sizeof ((list)[0])                                                                       \
     }
+/* The same of words that are needed only here; of static duration outside functions. */
+#define NAMED(...) NAMES (((const char *const[]){ __VA_ARGS__ }))
 
 enum field_kind {
     FIELD_BOOL = 1, /* bool */

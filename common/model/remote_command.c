@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const how_words[] = { "none", "exited", "signalled", "timed-out", "stopped", "not-started" };
-const struct enum_names remote_how_names = NAMES (how_words);
+const struct enum_names remote_how_names = NAMED ("none", "exited", "signalled", "timed-out", "stopped", "not-started");
 
 /* ---- the command ---- */
 

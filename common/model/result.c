@@ -4,15 +4,11 @@
 enum { CODE_MAX = 65535, ATTEMPT_MAX = 65535 };
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 
-static const char *const ending_words[] = { "none",     "exited",      "signalled", "timeout",    "cancelled",
-                                            "orphaned", "not-started", "lost",      "lease-lost", "terminated" };
-const struct enum_names ending_names = NAMES (ending_words);
-static const char *const reduction_words[] = { "none", "sum", "mean" };
-const struct enum_names reduction_names = NAMES (reduction_words);
-static const char *const dtype_words[] = { "none", "float32", "bfloat16", "float16", "float64" };
-const struct enum_names dtype_names = NAMES (dtype_words);
-static const char *const durability_words[] = { "none", "stable", "rerun", "recheck" };
-const struct enum_names durability_names = NAMES (durability_words);
+const struct enum_names ending_names = NAMED ("none", "exited", "signalled", "timeout", "cancelled", "orphaned",
+                                              "not-started", "lost", "lease-lost", "terminated");
+const struct enum_names reduction_names = NAMED ("none", "sum", "mean");
+const struct enum_names dtype_names = NAMED ("none", "float32", "bfloat16", "float16", "float64");
+const struct enum_names durability_names = NAMED ("none", "stable", "rerun", "recheck");
 
 static const struct field attempt_key_fields[] = { F_U32 (1, struct attempt_key, rung, RUNGS_MAX - 1),
                                                    F_ENUM (2, struct attempt_key, pass, &pass_names),
@@ -93,9 +89,8 @@ static const struct field seal_fields[] = { F_U64 (1, struct seal, token, COUNT_
                                             F_U64 (4, struct seal, bytes, COUNT_MAX) };
 const struct record seal_record = RECORD ("seal", struct seal, seal_fields);
 
-static const char *const key_state_words[] = { "none",     "hit", "written", "missed", "unreadable", "below-threshold",
-                                               "unwritten" };
-const struct enum_names key_state_names = NAMES (key_state_words);
+const struct enum_names key_state_names = NAMED ("none", "hit", "written", "missed", "unreadable", "below-threshold",
+                                                 "unwritten");
 static const struct field cache_key_fields[] = {
     F_TEXT (1, struct cache_key, program, NAME_MAX_BYTES),           F_TEXT (2, struct cache_key, key, NAME_MAX_BYTES),
     F_ENUM (3, struct cache_key, state, &key_state_names),           F_TEXT (4, struct cache_key, why, NAME_MAX_BYTES),
@@ -103,10 +98,9 @@ static const struct field cache_key_fields[] = {
 };
 const struct record cache_key_record = RECORD ("key of a program", struct cache_key, cache_key_fields);
 
-static const char *const finding_kind_words[] = { "none",          "extra",      "missing",          "changed",
-                                                  "foreign-token", "late-write", "not-same-storage", "write-attempt",
-                                                  "level-low",     "unseen" };
-const struct enum_names finding_kind_names = NAMES (finding_kind_words);
+const struct enum_names finding_kind_names = NAMED ("none", "extra", "missing", "changed", "foreign-token",
+                                                    "late-write", "not-same-storage", "write-attempt", "level-low",
+                                                    "unseen");
 
 bool finding_is_violation (enum finding_kind kind)
 {

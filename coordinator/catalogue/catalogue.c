@@ -31,8 +31,8 @@ enum {
     COURTESY_MS = 8,
 };
 
-static const char *const state_words[] = { "none", "granted", "published", "abandoned", "dropped", "removing" };
-const struct enum_names generation_state_names = NAMES (state_words);
+const struct enum_names generation_state_names = NAMED ("none", "granted", "published", "abandoned", "dropped",
+                                                        "removing");
 
 /* AUTOINCREMENT: a number is never reused, even after its row is gone (sqlite autoinc.html). state: of enum
  * generation_state, but never published, which means a row in `generation`. seen: an abandoned generation's first

@@ -4,8 +4,7 @@
 #include "coordinator/story/receipt_fold_state.h"
 #include "coordinator/verdict/judge.h"
 
-static const char *const life_words[] = { "none", "expected", "keyed", "joined", "lost" };
-const struct enum_names board_life_names = { life_words, sizeof (life_words) / sizeof (life_words[0]) };
+const struct enum_names board_life_names = NAMED ("none", "expected", "keyed", "joined", "lost");
 
 struct board *board_create (enum board_keep keep)
 {

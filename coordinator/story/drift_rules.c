@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const severities[] = { "none", "breaks", "slows", "other" };
-const struct enum_names drift_severity_names = { severities, sizeof (severities) / sizeof (severities[0]) };
-static const char *const verdicts[] = { "none",    "differs", "not-as-pinned", "outlier", "impossible",
-                                        "changed", "too-few", "expected",      "not-zero" };
-const struct enum_names drift_verdict_names = { verdicts, sizeof (verdicts) / sizeof (verdicts[0]) };
+const struct enum_names drift_severity_names = NAMED ("none", "breaks", "slows", "other");
+const struct enum_names drift_verdict_names = NAMED ("none", "differs", "not-as-pinned", "outlier", "impossible",
+                                                     "changed", "too-few", "expected", "not-zero");
 
 /* For journals that were written before plans held rules: what names the host itself, and what changes by itself. */
 static const struct drift_rule built_in[] = {

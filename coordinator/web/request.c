@@ -26,10 +26,8 @@ static const struct {
 };
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 
-static const char *const forms[] = {
-    [FORM_JSON] = "json", [FORM_MARKDOWN] = "markdown", [FORM_JUNIT] = "junit", [FORM_TRACE] = "trace"
-};
-static const struct enum_names form_names = NAMES (forms);
+static const struct enum_names form_names =
+    NAMED ([FORM_JSON] = "json", [FORM_MARKDOWN] = "markdown", [FORM_JUNIT] = "junit", [FORM_TRACE] = "trace");
 
 /* ---- values ---- */
 

@@ -31,8 +31,7 @@
 enum { PYTHON_MAJOR = 3, PYTHON_MINOR = 9, SHOWN_COLUMNS = 200, LINE_BYTES = 1024 };
 enum { EXIT_READY = 0, EXIT_NOT_SAID = 1, EXIT_WRONG_USAGE = 2, EXIT_MISSING = 3 };
 
-static const char *const state_words[] = { "none", "ok", "note", "missing" };
-static const struct enum_names preflight_state_names = NAMES (state_words);
+static const struct enum_names preflight_state_names = NAMED ("none", "ok", "note", "missing");
 
 /* ---- judging ---- */
 
