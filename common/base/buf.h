@@ -22,7 +22,8 @@ struct buf {
 
 void buf_init (struct buf *buf, size_t max); /* { .max = MAX } is an empty buffer as well */
 void buf_release (struct buf *buf);
-void buf_clear (struct buf *buf); /* len = 0, overflow = false; keeps the memory */
+#define LOCAL_BUF __attribute__ ((cleanup (buf_release))) struct buf /* released at the end of its block */
+void buf_clear (struct buf *buf);                                    /* len = 0, overflow = false; keeps the memory */
 void buf_add (struct buf *buf, const void *bytes, size_t len);
 void buf_byte (struct buf *buf, uint8_t byte);
 void buf_add_text (struct buf *buf, struct text text);

@@ -29,11 +29,10 @@ static void make_plain (char *text, size_t bytes)
 {
     for (char *at = text; (at = strpbrk (at, "\n\r\t"));)
         *at = ' ';
-    struct buf safe = { .max = 16 * ERR_TEXT_BYTES };
+    LOCAL_BUF safe = { .max = 16 * ERR_TEXT_BYTES };
     buf_escaped (&safe, text_of (text), 0);
     if ((size_t) snprintf (text, bytes, "%s", buf_c (&safe)) >= bytes)
         trim_half_character (text, bytes - 1);
-    buf_release (&safe);
 }
 
 /* Formats into `out`, cut to whole characters. Arguments may point into the replaced text; `out` is never that text. */

@@ -51,5 +51,6 @@ void *arena_room (struct arena *arena, const void *items, uint32_t n, uint32_t *
 void *arena_copy (struct arena *arena, const void *from, size_t bytes); /* NULL when bytes is 0 */
 void arena_reset (struct arena *arena);                                 /* keeps the largest block for reuse */
 void arena_release (struct arena *arena);
+#define LOCAL_ARENA __attribute__ ((cleanup (arena_release))) struct arena /* released at the end of its block */
 
 #endif

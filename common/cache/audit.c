@@ -223,19 +223,18 @@ static int look_below (struct look *look, const struct generation *generation, e
 static int manifest_find_base_mismatches (const struct generation *generation, const struct generation *base,
                                           struct text sha256, manifest_mismatch_fn *each, void *owner, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct look look = { .each = each, .owner = owner, .arena = &arena, .copy = true };
     int rc = generation_read_manifest (base, sha256, &arena, &look.manifest, err);
     if (rc == 0)
         rc = look_below (&look, generation, AUDIT_FULL, 0, err);
-    arena_release (&arena);
     return rc ? -1 : 0;
 }
 
 int manifest_find_mismatches (const struct generation *generation, struct text sha256, enum audit_depth depth,
                               uint64_t seed, manifest_mismatch_fn *each, void *owner, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct look look = { .each = each, .owner = owner, .arena = &arena };
     struct err why = { 0 };
     int rc;
@@ -246,7 +245,6 @@ int manifest_find_mismatches (const struct generation *generation, struct text s
         if (rc == 0)
             rc = look_at_top (&look, generation->fd, err);
     }
-    arena_release (&arena);
     return rc ? -1 : 0;
 }
 
@@ -261,11 +259,9 @@ struct collection {
 
 static struct text escape (struct arena *arena, struct text text, uint32_t bytes_max)
 {
-    struct buf escaped = { .max = 8 * (size_t) text.len + 16 };
+    LOCAL_BUF escaped = { .max = 8 * (size_t) text.len + 16 };
     buf_escaped (&escaped, text, 0);
-    struct text kept = text_copy (arena, text_clip (buf_as_text (&escaped), bytes_max));
-    buf_release (&escaped);
-    return kept;
+    return text_copy (arena, text_clip (buf_as_text (&escaped), bytes_max));
 }
 
 /* The path unchanged, or escaped and cut if a record cannot hold it. */

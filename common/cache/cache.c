@@ -36,14 +36,13 @@ static int unmake_generation (const struct generation *generation, struct err *e
 /* Names, sizes and modes of the base are checked before anything is copied, the bytes in the copy. */
 static int copy_base (const struct generation *to, const struct generation *base, struct text sha256, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct manifest manifest;
     int rc = manifest_find_mismatches (base, sha256, AUDIT_STAT, 0, manifest_refuse_mismatch, NULL, err);
     if (rc == 0)
         rc = generation_read_manifest (base, sha256, &arena, &manifest, err);
     if (rc == 0 && (rc = copy_entries (&manifest, base->fd, to->fd, err)) < 0)
         generation_explain_space (to, manifest.bytes, err);
-    arena_release (&arena);
     return rc;
 }
 
@@ -141,7 +140,7 @@ int cache_prepare_host_cache (const struct cache_access *access, struct text hos
                               struct err *err)
 {
     struct generation own;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct tree tree;
     if (check_role (access, CACHE_ROLE_OWN, err))
         return -1;
@@ -152,7 +151,6 @@ int cache_prepare_host_cache (const struct cache_access *access, struct text hos
         rc = generation_make (&own, 0700, true, err);
     if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))
         rc = err_prefix (err, "cannot use the cache %s in %.160s", own.name, own.root_path);
-    arena_release (&arena);
     generation_close (&own);
     return rc;
 }
@@ -400,14 +398,14 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
 {
     struct generation generation;
     struct manifest manifest;
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
         return err_set (err, ERR_REFUSED,
                         "only the writer of a cache generation can seal it, and this host is not its writer");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
-    struct buf bytes = { .max = MANIFEST_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = MANIFEST_BYTES_MAX };
     if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err)) {
         err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
         goto out;
@@ -415,8 +413,6 @@ int cache_seal (const struct cache_access *access, struct seal *seal, struct are
     seal_describe (access, &manifest, &bytes, arena, seal);
     rc = 0;
 out:
-    buf_release (&bytes);
-    arena_release (&scratch);
     generation_close (&generation);
     return rc;
 }

@@ -160,14 +160,13 @@ static void storage_describe (const struct proc_mount *mount, char *out, size_t 
 
 int storage_describe_mount (const char *path, char *out, size_t out_bytes, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct proc_mounts mounts;
     const struct proc_mount *mount = NULL;
     if (proc_mounts_read ("/proc/self", &arena, &mounts, err) == 0)
         mount = proc_mounts_find (&mounts, path, err);
     if (mount)
         storage_describe (mount, out, out_bytes);
-    arena_release (&arena);
     return mount ? 0 : -1;
 }
 

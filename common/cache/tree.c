@@ -46,10 +46,9 @@ bool tree_path_valid (struct text path)
 
 const char *tree_print_path (struct text path, char out[TREE_SHOWN_BYTES])
 {
-    struct buf escaped = { .max = TREE_SHOWN_BYTES - 1 };
+    LOCAL_BUF escaped = { .max = TREE_SHOWN_BYTES - 1 };
     buf_escaped (&escaped, path, SHOWN_COLUMNS);
     memcpy (out, buf_c (&escaped), escaped.len + 1);
-    buf_release (&escaped);
     return out;
 }
 

@@ -8,11 +8,10 @@
 /* Checks the plan against the bounds of messages and facts, which are stricter than those of single keys. */
 static void check_bounds (struct draft *draft)
 {
-    struct buf why = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF why = { .max = ERR_TEXT_BYTES };
     if (draft->problems->errors == 0 && !record_check (&plan_record, &draft->plan, &why))
         problem_at (draft->problems, draft->root, "the files describe a run that exceeds a limit of sliceup: %s",
                     buf_c (&why));
-    buf_release (&why);
 }
 
 /* Every step runs, so that all mistakes are reported together. */

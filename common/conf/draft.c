@@ -363,13 +363,12 @@ static int yaml_to_json_add_value (const struct yaml_node *node, struct text nam
 
 int yaml_to_json (const struct yaml_node *node, struct text name, struct text *json, struct problem_list *problems)
 {
-    struct buf buf = { .max = JSON_MAX_BYTES };
+    LOCAL_BUF buf = { .max = JSON_MAX_BYTES };
     int result = yaml_to_json_add_value (node, name, &buf, problems);
     if (result == 0 && buf.overflow)
         result = problem_at (problems, node, "the argument %.*s is longer than %d bytes as JSON", TEXT_ARG (name),
                              JSON_MAX_BYTES);
     if (result == 0)
         *json = text_copy (problems->arena, buf_as_text (&buf));
-    buf_release (&buf);
     return result;
 }

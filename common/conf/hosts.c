@@ -292,7 +292,7 @@ static void ask_source (struct host_list *list, const struct conf_value *from)
 {
     const struct draft *draft = list->draft;
     struct err err;
-    struct buf set = { .max = SOURCE_MAX_BYTES };
+    LOCAL_BUF set = { .max = SOURCE_MAX_BYTES };
     const char *word = text_copy (draft->arena, from->text).ptr;
     if (!draft->options->host_source)
         problem_at (draft->problems, from->node, "from: %s is not available here, expected host sets", word);
@@ -303,7 +303,6 @@ static void ask_source (struct host_list *list, const struct conf_value *from)
         node.text = text_copy (draft->arena, buf_as_text (&set));
         add_set (list, arena_copy (draft->arena, &node, sizeof node));
     }
-    buf_release (&set);
 }
 
 static void hosts_add_source (struct host_list *list, const struct yaml_node *node)

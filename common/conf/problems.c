@@ -107,10 +107,9 @@ static int first_error (const struct problem_list *problems, struct err *err)
     for (uint32_t i = 0; i < problems->n; i++) {
         if (problems->items[i].warning)
             continue;
-        struct buf line = { .max = ERR_TEXT_BYTES };
+        LOCAL_BUF line = { .max = ERR_TEXT_BYTES };
         conf_print_problem (&problems->items[i], &line);
         err_set (err, ERR_CONFIG, "%s", buf_c (&line));
-        buf_release (&line);
         return -1;
     }
     return err_set (err, ERR_CONFIG, "the files have %u errors, but none is shown: the first %d problems are warnings",
@@ -120,13 +119,12 @@ static int first_error (const struct problem_list *problems, struct err *err)
 int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
                      const char *const known[], uint32_t n)
 {
-    struct buf list = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < n; i++)
         buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
     const char *near = nearest_word (at->text, known, n);
     problem_at (problems, at, "unknown %s %s, expected one of %s%s%s%s", what, problem_quote (problems, at->text),
                 buf_c (&list), near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    buf_release (&list);
     return -1;
 }
 

@@ -263,7 +263,7 @@ static int read_plugin (struct draft *draft, const struct yaml_node *value, bool
 /* {"name":value,...}: what draft_args makes of the map, as one object. -1: it is too long. */
 static int write_options (struct draft *draft, const var_list *options, struct text *json)
 {
-    struct buf buf = { .max = JSON_MAX_BYTES };
+    LOCAL_BUF buf = { .max = JSON_MAX_BYTES };
     for (uint32_t i = 0; i < options->n; i++)
         buf_printf (&buf, "%s\"%.*s\":%.*s", i ? "," : "{", TEXT_ARG (options->items[i].name),
                     TEXT_ARG (options->items[i].value));
@@ -271,7 +271,6 @@ static int write_options (struct draft *draft, const var_list *options, struct t
     int rc = buf.overflow ? -1 : 0;
     if (rc == 0)
         *json = text_copy (draft->arena, buf_as_text (&buf));
-    buf_release (&buf);
     return rc;
 }
 

@@ -55,14 +55,12 @@ static struct text as_list (struct text text, struct arena *arena)
 {
     struct text word;
     bool simple = true;
-    struct buf list = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF list = { .max = ERR_TEXT_BYTES };
     while (text_next_word (&text, TEXT_LIT (" ,"), &word)) {
         buf_printf (&list, "%s%.*s", list.len ? ", " : "", TEXT_ARG (word));
         simple &= is_simple (word);
     }
-    struct text made = simple && !list.overflow ? buf_finish (&list, arena) : (struct text){ 0 };
-    buf_release (&list);
-    return made;
+    return simple && !list.overflow ? buf_finish (&list, arena) : (struct text){ 0 };
 }
 
 /* The value most likely meant, as written in YAML; NULL: not known. */
@@ -163,7 +161,7 @@ static void section_report_unknown (const struct section_schema *section, const 
 {
     const char *names[KEYS_MOST];
     assert (section->keys_n <= KEYS_MOST);
-    struct buf list = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < section->keys_n; i++) {
         names[i] = section->keys[i].name;
         buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
@@ -178,7 +176,6 @@ static void section_report_unknown (const struct section_schema *section, const 
                     near, buf_c (&list));
     else
         problem_at (problems, key, "unknown key %s in %s, expected one of %s", quoted, section->name, buf_c (&list));
-    buf_release (&list);
 }
 
 /* ---- files ---- */
@@ -202,13 +199,12 @@ static bool section_is_file (const struct section_schema *section)
 static void report_empty (const struct section_schema *section, const struct yaml_node *map,
                           struct problem_list *problems)
 {
-    struct buf keys = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF keys = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < section->keys_n; i++)
         if (section->keys[i].required)
             buf_printf (&keys, "%s%s", keys.len ? ", " : "", section->keys[i].name);
     problem_at (problems, map, "an empty file, expected %s: a map with at least the keys %s", section->name,
                 buf_c (&keys));
-    buf_release (&keys);
 }
 
 /* True: the map is that of a file of another kind, which is reported in place of its keys. */

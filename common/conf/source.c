@@ -197,7 +197,7 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
     int result = -1;
     if (at->text.len == 0)
         return problem_at (problems, at, "an empty name, expected the name or path of a %s", kind->what);
-    struct buf bytes = { .max = SOURCE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = SOURCE_MAX_BYTES };
     found.shown = source_find (kind, share_dir, at, problems->arena);
     char *real = realpath (found.shown, NULL);
     if (real)
@@ -210,6 +210,5 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
     if (result == 0)
         *source = found;
     free (real);
-    buf_release (&bytes);
     return result;
 }

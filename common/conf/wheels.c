@@ -121,7 +121,7 @@ static int read_folder (struct wheel_draft *wheels)
 static void check_served (const struct wheel_draft *wheels)
 {
     uint32_t n = 0;
-    struct buf lacking = { .max = 16 * 1024 };
+    LOCAL_BUF lacking = { .max = 16 * 1024 };
     for (uint32_t i = 0; i < wheels->pins.n; i++) {
         const struct requirement *pin = &wheels->pins.items[i];
         if (!wheels->served[i] && !pin->marker.len && ++n <= LACKING_MAX) /* with one, not every host needs it */
@@ -133,7 +133,6 @@ static void check_served (const struct wheel_draft *wheels)
         problem_at (wheels->draft->problems, wheels->at,
                     "the wheel folder %s has no wheel with a pinned sha256 for %s; expected one for every pin",
                     problem_quote (wheels->draft->problems, text_of (wheels->folder)), buf_c (&lacking));
-    buf_release (&lacking);
 }
 
 static void find_all (struct wheel_draft *wheels, struct text pin_bytes)

@@ -440,10 +440,9 @@ static bool report_syntax (struct yaml *yaml, struct text bytes)
     struct yaml_error told = { .line = has_place ? (uint32_t) error->line : yaml->last.line,
                                .column = has_place ? (uint32_t) error->column : yaml->last.column,
                                .reason = error->msg ? error->msg : "no reason given" };
-    struct buf meaning = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF meaning = { .max = ERR_TEXT_BYTES };
     yaml_explain_error (&told, bytes, &meaning);
     problem_add (yaml->problems, yaml->file, told.line, told.column, "not YAML: %s", buf_c (&meaning));
-    buf_release (&meaning);
     return true;
 }
 

@@ -388,12 +388,10 @@ const char *launch_lint_variable (const struct profile *profile, struct text nam
     struct text flag;
     const char *why = value ? why_no_flags (name, *value, &flag) : NULL;
     if (why) {
-        struct buf told = { .max = FLAG_WHY_BYTES };
+        LOCAL_BUF told = { .max = FLAG_WHY_BYTES };
         buf_escaped_after (&told, "'", flag, FLAG_COLUMNS);
         buf_printf (&told, "' of it %s", why);
-        why = text_copy (arena, buf_as_text (&told)).ptr;
-        buf_release (&told);
-        return why;
+        return text_copy (arena, buf_as_text (&told)).ptr;
     }
     bool debugging = text_find (profile->name, TEXT_LIT ("debug"), NULL);
     for (size_t i = 0; i < sizeof lints / sizeof lints[0]; i++)

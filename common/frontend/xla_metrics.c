@@ -504,7 +504,7 @@ static void add_stream (struct xla_metrics *to, const struct xla_stream *stream,
 
 void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, struct xla_metrics *out)
 {
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     struct reading reading = { .arena = &scratch, .skips = text->starts_late };
     struct text rest = text->text, line;
     *out = (struct xla_metrics){ 0 };
@@ -519,7 +519,6 @@ void xla_metrics_read (const struct xla_text_piece *text, struct arena *arena, s
         add_stream (out, stream, arena);
     }
     out->dropped += reading.dropped;
-    arena_release (&scratch);
 }
 
 void xla_metrics_add_process (struct xla_metrics *to, const struct xla_metrics *from, struct arena *arena)

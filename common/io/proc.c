@@ -111,11 +111,10 @@ void proc_mounts_parse (struct text mountinfo, struct arena *arena, struct proc_
 int proc_mounts_read (const char *process, struct arena *arena, struct proc_mounts *out, struct err *err)
 {
     enum { MOUNTS_BYTES_MAX = 4 * 1024 * 1024 };
-    struct buf bytes = { .max = MOUNTS_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = MOUNTS_BYTES_MAX };
     int rc = file_read (text_format (arena, "%s/mountinfo", process).ptr, &bytes, err);
     if (rc == 0)
         proc_mounts_parse (text_copy (arena, buf_as_text (&bytes)), arena, out);
-    buf_release (&bytes);
     return rc;
 }
 

@@ -164,14 +164,13 @@ enum { STAT_MAX_BYTES = 4096, ARG_START_FIELD = 48 }; /* proc(5), stat: arg_star
 bool process_words_find (struct process_words *out)
 {
     uintptr_t from = 0, to = 0, variables = 0, end = 0;
-    struct buf stat = { .max = STAT_MAX_BYTES };
+    LOCAL_BUF stat = { .max = STAT_MAX_BYTES };
     char *at = file_read ("/proc/self/stat", &stat, NULL) == 0 ? strrchr (buf_c (&stat), ')') : NULL;
     for (int field = 2; at && field < ARG_START_FIELD; field++)
         at = strchr (at + 1, ' ');
     bool known = at &&
                  sscanf (at, "%" SCNuPTR " %" SCNuPTR " %" SCNuPTR " %" SCNuPTR, &from, &to, &variables, &end) == 4 &&
                  from && to > from + 1;
-    buf_release (&stat);
     if (known)
         *out = (struct process_words){ (char *) from, to - from, variables == to && end > to ? end - from : to - from };
     return known;

@@ -46,14 +46,13 @@ static void read_part (const struct classify_run *run, uint32_t bytes, struct ar
 /* Reading takes 30 ms a MiB, and somebody waits for the cause. */
 static void read_forgotten (struct classify_run *run, uint32_t bytes)
 {
-    struct arena work = { 0 };
+    LOCAL_ARENA work = { 0 };
     struct log_end part;
     if (run->parts_read == PARTS_READ_MAX || !shown_lines_may_be_in ((struct text){ run->kept, bytes }))
         return;
     run->parts_read++;
     read_part (run, bytes, &work, &part);
     shown_lines_keep (&part, &run->earlier);
-    arena_release (&work);
 }
 
 /* Of the first `bytes` those up to the end of a line, at most as many lines as are read at once; 0: no line ends there.
@@ -156,14 +155,13 @@ void classify_end (struct classify_run *run, struct arena *arena, struct signatu
 {
     signature_scan_end (run->scan, arena, out);
     if (out) {
-        struct arena work = { 0 };
+        LOCAL_ARENA work = { 0 };
         struct log_end end;
         drop_front (run);
         read_part (run, run->kept_n, &work, &end);
         shown_lines_choose (run->set, &end, &run->earlier, arena, out);
         choose_cause (run->set, &end.lines, &end.candidates, run->dropped_lines, arena, out);
         take_frames (&end, run->dropped_lines, arena, out);
-        arena_release (&work);
     }
     free_run (run);
 }

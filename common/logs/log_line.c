@@ -50,8 +50,8 @@ uint32_t log_line_escape_bytes (struct text window, uint32_t at)
 /* Escaped text may be cut in the middle of "\x1b"; that is as good as anywhere else. */
 uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
 {
-    struct buf plain = { .max = 2 * LINE_REACH_BYTES };
-    struct buf safe = { .max = 16 * LINE_REACH_BYTES };
+    LOCAL_BUF plain = { .max = 2 * LINE_REACH_BYTES };
+    LOCAL_BUF safe = { .max = 16 * LINE_REACH_BYTES };
     for (uint32_t i = 0; i < line.len && plain.len < bytes; i++) {
         if (line.ptr[i] == ESCAPE_BYTE) {
             i += log_line_escape_bytes (line, i) - 1;
@@ -67,8 +67,6 @@ uint32_t log_line_clean (struct text line, char *out, uint32_t bytes)
     while (fits.len && fits.ptr[fits.len - 1] == ' ')
         fits.len--;
     memcpy (out, fits.len ? fits.ptr : "", fits.len);
-    buf_release (&plain);
-    buf_release (&safe);
     return fits.len;
 }
 

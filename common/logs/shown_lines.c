@@ -122,7 +122,7 @@ static void rank_lines (struct error_lines *all)
 
 void shown_lines_keep (const struct log_end *part, struct earlier_lines *earlier)
 {
-    struct arena work = { 0 };
+    LOCAL_ARENA work = { 0 };
     struct error_lines all = { .arena = &work };
     all.items = arena_array (&work, EARLIER_MAX + most_of (part), sizeof *all.items);
     memcpy (all.items, earlier->items, earlier->n * sizeof *all.items);
@@ -134,7 +134,6 @@ void shown_lines_keep (const struct log_end *part, struct earlier_lines *earlier
         earlier->items[i] = all.items[i];
         earlier->items[i].text = text_copy (&earlier->arena, all.items[i].text);
     }
-    arena_release (&work);
 }
 
 /* ---- what is shown of them ---- */

@@ -305,7 +305,7 @@ static bool ends_message (const struct reading *reading, uint32_t type_line, uin
 
 static void take_message (struct reading *reading, struct exception *exception, struct text message)
 {
-    struct buf all = { .max = 2 * MESSAGE_MAX_BYTES };
+    LOCAL_BUF all = { .max = 2 * MESSAGE_MAX_BYTES };
     buf_add_text (&all, text_clip (message, MESSAGE_MAX_BYTES));
     uint32_t line = exception->type_line + 1, blank = 0;
     for (; line < reading->lines->n && line <= exception->type_line + MESSAGE_LINES_MAX && blank < 2; line++) {
@@ -320,7 +320,6 @@ static void take_message (struct reading *reading, struct exception *exception, 
         buf_add_text (&all, body);
     }
     exception->message = text_copy (reading->arena, buf_as_text (&all));
-    buf_release (&all);
 }
 
 /* "XlaRuntimeError     Traceback (most recent call last)": IPython names the type first. */

@@ -9,10 +9,9 @@ enum { SHOWN_COLUMNS = 40 };
 
 static int host_source_refuse (struct err *err, const char *what, uint32_t entry, struct text shown, const char *why)
 {
-    struct buf escaped = { .max = 1024 };
+    LOCAL_BUF escaped = { .max = 1024 };
     buf_escaped (&escaped, shown, SHOWN_COLUMNS);
     err_set (err, ERR_PARSE, "%s, entry %" PRIu32 " ('%s'): %s", what, entry, buf_c (&escaped), why);
-    buf_release (&escaped);
     return -1;
 }
 

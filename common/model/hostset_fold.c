@@ -397,18 +397,15 @@ void hostset_fold (const struct text *names, uint32_t n, struct buf *out)
 
 struct text hostset_folded (const struct text *names, uint32_t n, uint32_t max_bytes, struct arena *arena)
 {
-    struct buf folded = { .max = FOLDED_MAX_BYTES };
+    LOCAL_BUF folded = { .max = FOLDED_MAX_BYTES };
     hostset_fold (names, n, &folded);
-    struct text text = text_copy (arena, text_clip (buf_as_text (&folded), max_bytes));
-    buf_release (&folded);
-    return text;
+    return text_copy (arena, text_clip (buf_as_text (&folded), max_bytes));
 }
 
 void hostset_fold_escaped (const struct text *names, uint32_t n, uint32_t columns, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     buf_escaped (out, hostset_folded (names, n, UINT32_MAX, &arena), columns);
-    arena_release (&arena);
 }
 
 static int compare_rows (const uint32_t *a, const uint32_t *b, uint32_t dims)

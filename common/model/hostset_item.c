@@ -298,13 +298,12 @@ int hostset_item_expand (const struct hostset_item *item, const struct hostset_s
     uint64_t count = hostset_item_count (item);
     int rc = 0;
     assert (count <= UINT32_MAX);
-    struct buf name = { .max = HOST_NAME_MAX_BYTES };
+    LOCAL_BUF name = { .max = HOST_NAME_MAX_BYTES };
     *names = (struct name_list){ .items = arena_array (arena, count, sizeof *names->items) };
     for (uint32_t i = 0; i < item->brackets_n; i++)
         begin_turn (item, &turns[i], item->brackets[i].spans_from);
     for (; names->n < count && rc == 0; names->n++, move_turns (item, turns))
         rc = make_name (item, scan, turns, &name, arena, &names->items[names->n]);
-    buf_release (&name);
     return rc;
 }
 
@@ -378,11 +377,10 @@ struct text hostset_scan_digits (struct hostset_scan *scan)
 
 int hostset_scan_fail (const struct hostset_scan *scan, enum err_code code, uint32_t at, const char *what)
 {
-    struct buf shown = { .max = 1024 };
+    LOCAL_BUF shown = { .max = 1024 };
     if (at < scan->all.len)
         buf_escaped (&shown, hostset_scan_text_between (scan, at, scan->all.len), SHOWN_COLUMNS);
     err_set (scan->err, code, "host set, character %" PRIu32 " (%s%s): %s", at + 1,
              at < scan->all.len ? "at " : "the end", buf_c (&shown), what);
-    buf_release (&shown);
     return -1;
 }

@@ -101,11 +101,10 @@ int remote_command_take (struct remote_command *command, const struct frame *fra
 void remote_end_put (const struct remote_end *end, struct buf *out)
 {
     struct text why = text_clip (end->why, REMOTE_WHY_MAX_BYTES);
-    struct buf words = { .max = REMOTE_WHY_MAX_BYTES + 128 };
+    LOCAL_BUF words = { .max = REMOTE_WHY_MAX_BYTES + 128 };
     buf_printf (&words, "%s %u %u %u %" PRIu64 " %.*s", enum_name_of (&remote_how_names, end->how), end->number,
                 end->strays, end->unkillable, end->took_ms, TEXT_ARG (why));
     frame_put (out, REMOTE_END, buf_as_text (&words));
-    buf_release (&words);
 }
 
 int remote_end_take (struct text bytes, struct remote_end *end, struct err *err)

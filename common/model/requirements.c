@@ -50,12 +50,11 @@ struct text requirement_normal_name (struct text name, struct arena *arena)
 
 static int requirements_refuse (struct place at, struct text what, const char *expected)
 {
-    struct buf shown = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF shown = { .max = ERR_TEXT_BYTES };
     buf_byte (&shown, '"');
     buf_escaped (&shown, text_trimmed (what), SHOWN_COLUMNS);
     buf_printf (&shown, "\": %s", expected);
     at.told (at.owner, at.line, buf_c (&shown));
-    buf_release (&shown);
     return -1;
 }
 
@@ -314,13 +313,12 @@ int requirements_check (struct text bytes, struct arena *arena, requirements_tol
     int rc = 0;
     text_skip (&bytes, text_starts (bytes, "\xef\xbb\xbf") ? 3 : 0); /* pip skips this mark as well */
     /* Each physical line adds its own bytes and one space. */
-    struct buf joined = { .max = (size_t) bytes.len * 2 + 2 };
+    LOCAL_BUF joined = { .max = (size_t) bytes.len * 2 + 2 };
     for (uint32_t taken = 0; !whole && bytes.len;) {
         at.line = taken + 1;
         take_logical (&bytes, &taken, &joined);
         rc |= parse_logical (at, buf_as_text (&joined), arena, &all);
     }
-    buf_release (&joined);
     if (whole || (rc == 0 && all.n == 0)) {
         told (owner, 1, whole ? whole : "has no pins, expected at least one name==version");
         return -1;

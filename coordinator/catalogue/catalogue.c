@@ -430,7 +430,7 @@ static int hide (const char *from, const char *to, struct err *err)
 int collect_count_bytes (const char *root, struct text bundle, uint64_t token, struct collect_result *out,
                          struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct generation_stat *stored = NULL;
     uint32_t n = 0;
     *out = (struct collect_result){ 0 };
@@ -439,7 +439,6 @@ int collect_count_bytes (const char *root, struct text bundle, uint64_t token, s
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         if (stored[i].token == token)
             *out = (struct collect_result){ .bytes = stored[i].bytes, .entries = stored[i].entries };
-    arena_release (&arena);
     return rc;
 }
 

@@ -104,7 +104,7 @@ static int cover_sort_by_use (const struct catalogue *catalogue, struct fact_gen
 static int cover_drop_absent (const struct catalogue *catalogue, const struct fact_generation *generation,
                               struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     text_list used;
     int rc = list_used (catalogue, generation->bundle, &arena, &used, err);
     for (uint32_t i = 0; i < used.n && rc == 0; i++)
@@ -113,7 +113,6 @@ static int cover_drop_absent (const struct catalogue *catalogue, const struct fa
                                   "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
                                   used.items[i]);
     mem_free (used.items);
-    arena_release (&arena);
     return rc;
 }
 
@@ -206,7 +205,7 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
 {
     int rc = -1;
     assert (generation->token > 0 && generation->token <= INT64_MAX);
-    struct buf record = { .max = CATALOGUE_RECORD_MAX_BYTES };
+    LOCAL_BUF record = { .max = CATALOGUE_RECORD_MAX_BYTES };
     wire_put_record (&record, fact_record_of_kind (FACT_GENERATION_PUBLISHED), generation);
     if (record.overflow)
         err_set (err, ERR_LIMIT, "cannot publish generation %" PRIu64 ": its record would be longer than %d bytes",
@@ -214,7 +213,6 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
     else if (catalogue_begin_transaction (catalogue, err) == 0)
         rc = catalogue_end_transaction (
             catalogue, catalogue_generation_publish (catalogue, run, generation, buf_as_text (&record), err), err);
-    buf_release (&record);
     return rc;
 }
 
@@ -222,7 +220,7 @@ int catalogue_publish (struct catalogue *catalogue, struct text run, const struc
 int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct text run, struct text why,
                           struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text said = text_format (&arena, "%.*s (run %.8s)", TEXT_ARG (text_clip (why, SENTENCE_MAX_BYTES - 64)),
                                     run.len >= 8 ? run.ptr : "?");
     int rc = catalogue_begin_transaction (catalogue, err);
@@ -233,7 +231,6 @@ int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct te
                              "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)", "itii",
                              (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
             err);
-    arena_release (&arena);
     return rc;
 }
 
@@ -298,7 +295,7 @@ static const char why_it_stays[] =
 
 static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     sqlite3_stmt *row = database_ask (catalogue->db, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
                                       (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
@@ -308,7 +305,6 @@ static int may_go (const struct catalogue *catalogue, uint64_t token, struct err
     sqlite3_finalize (row); /* its error is already in `err` */
     if (rc == SQLITE_ROW)
         rc = err_set (err, ERR_STATE, "generation %" PRIu64 " is kept: %.*s", token, TEXT_ARG (text_clip (why, 200)));
-    arena_release (&arena);
     return rc == SQLITE_DONE ? 0 : -1;
 }
 

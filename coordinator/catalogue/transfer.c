@@ -51,7 +51,7 @@ static uint64_t watch_ms (const struct lease_owner *lease_owner, const struct lo
 static int transfer_take_lease (struct catalogue *catalogue, struct text bundle, struct text run, const struct log *log,
                                 uint64_t *token, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct lease_owner first = { 0 }, now;
     uint64_t until_ms = 0, got = 0;
     uint32_t rivals = 0;
@@ -69,7 +69,6 @@ static int transfer_take_lease (struct catalogue *catalogue, struct text bundle,
         else
             (void) poll (NULL, 0, LOOK_MS); /* a signal may end it early */
     }
-    arena_release (&arena);
     if (rc == 0)
         *token = got;
     return rc;
@@ -241,7 +240,7 @@ static int check_room (const char *root, uint64_t bytes, struct err *err)
 static int find_before (struct catalogue *catalogue, const struct fact_generation *claim, uint64_t *token, bool *before,
                         struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct catalogue_list all;
     int rc = catalogue_list (catalogue, claim->bundle, &arena, &all, err);
     *before = false;
@@ -251,7 +250,6 @@ static int find_before (struct catalogue *catalogue, const struct fact_generatio
         *token = all.items[i].token;
         *before = true;
     }
-    arena_release (&arena);
     return rc;
 }
 
@@ -272,7 +270,7 @@ static int make_generation (const struct import_request *request, const struct c
                             struct err *err)
 {
     char dir[PATH_MAX_BYTES + 64];
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct seal seal;
     int rc = -1;
     struct cache_access write = { .role = CACHE_ROLE_WRITER,
@@ -289,7 +287,6 @@ static int make_generation (const struct import_request *request, const struct c
                 "does that storage keep file modes?",
                 request->root, seal.sha256.ptr, request->claim->sha256.ptr);
     }
-    arena_release (&arena);
     return rc;
 }
 
@@ -402,12 +399,11 @@ static int copy_all (const struct generation *from, const struct manifest *manif
 static int write_files (const struct manifest *manifest, const char *part, struct text json, struct err *err)
 {
     char path[PATH_MAX + NAME_BYTES];
-    struct buf bytes = { .max = MANIFEST_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = MANIFEST_BYTES_MAX };
     manifest_print (manifest, &bytes); /* gives the bytes it was parsed from, since it has one spelling */
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED "/" MANIFEST_NAME, part);
     int rc = bytes.overflow ? err_set (err, ERR_LIMIT, MANIFEST_NAME " is longer than %d bytes", MANIFEST_BYTES_MAX)
                             : atomic_file_write (path, bytes.ptr, bytes.len, 0444, err);
-    buf_release (&bytes);
     snprintf (path, sizeof path, "%s/" TRANSFER_JSON, part);
     return rc == 0 ? atomic_file_write (path, json.ptr, json.len, 0644, err) : rc;
 }
@@ -486,7 +482,7 @@ int transfer_export (const char *root, const struct fact_generation *generation,
 {
     struct generation from;
     struct manifest manifest;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     int rc = -1;
     if (catalogue_family_name_check (generation->bundle, err) != 0)
         return -1;
@@ -498,6 +494,5 @@ int transfer_export (const char *root, const struct fact_generation *generation,
             rc = export(&from, &manifest, to, json, err);
         generation_close (&from);
     }
-    arena_release (&arena);
     return rc;
 }

@@ -109,11 +109,11 @@ static const char *misplaced (const struct reader *reader, bool top)
 
 static int arguments_refuse (const struct reader *reader, const char *word)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text rest = text_of (word), name = text_take_until (&rest, '=');
     bool top = reader->out->depth == 1;
     struct text title = cli_arguments_title (reader->out, &arena);
-    struct buf owners = { .max = SAID_BYTES };
+    LOCAL_BUF owners = { .max = SAID_BYTES };
     add_owners (reader->root, "", name, &owners);
     const char *guess = owners.len ? NULL : arguments_nearest (reader, name);
     bool command = cli_arguments_command (reader->out)->subcommands != NULL;
@@ -122,8 +122,6 @@ static int arguments_refuse (const struct reader *reader, const char *word)
              guess ? "; did you mean " : "", guess ? guess : "", guess ? "?" : "",
              owners.len ? "; it is an option of " : "", buf_c (&owners), word[0] == '-' ? "" : misplaced (reader, top),
              TEXT_ARG (title));
-    buf_release (&owners);
-    arena_release (&arena);
     return -1;
 }
 
@@ -245,25 +243,23 @@ static int check_subcommand (const struct reader *reader)
     const struct cli_command *const *row = cli_arguments_command (reader->out)->subcommands;
     if (!row || reader->out->depth == 1 || cli_arguments_command (reader->out)->run)
         return 0;
-    struct buf names = { .max = SAID_BYTES };
+    LOCAL_BUF names = { .max = SAID_BYTES };
     for (; *row; row++)
         buf_printf (&names, "%s%s", names.len ? row[1] ? ", " : " or " : "", (*row)->name);
     err_set (reader->err, ERR_USAGE, "expected %s", buf_c (&names));
-    buf_release (&names);
     return -1;
 }
 
 static int arguments_check (const struct reader *reader)
 {
     const char *const *values = reader->out->values;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     if (values[CLI_HELP] || values[CLI_VERSION])
         return 0;
     if (check_subcommand (reader) == 0 && check_operands (reader) == 0 && arguments_check_options (reader) == 0)
         return 0;
     struct text title = cli_arguments_title (reader->out, &arena), why = text_format (&arena, "%s", reader->err->text);
     err_set (reader->err, ERR_USAGE, "%.*s; see sliceup%.*s --help", TEXT_ARG (why), TEXT_ARG (title));
-    arena_release (&arena);
     return -1;
 }
 

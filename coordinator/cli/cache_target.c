@@ -71,13 +71,12 @@ struct cached_run {
 static int cache_target_look_at (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct cached_run *search = owner;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan;
     (void) created_ms;
     search->found = run_dir_check (dir, NULL) == 0 && run_facts_read_plan (dir, &arena, &plan, NULL) == 0 &&
                     has_cache (&plan);
     search->dir = *dir;
-    arena_release (&arena);
     return search->found ? 1 : 0;
 }
 
@@ -184,11 +183,9 @@ int cache_location_find (struct cli *cli, const struct cache_request *request, b
 int cache_location_check_owners (const struct cache_location *target, struct text bundle, uint64_t token,
                                  struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text bundle_root = text_format (&arena, "%s/%.*s", target->root, TEXT_ARG (bundle));
-    int rc = owners_check_entries (bundle_root, token, &target->trust, err);
-    arena_release (&arena);
-    return rc;
+    return owners_check_entries (bundle_root, token, &target->trust, err);
 }
 
 /* ---- words ---- */

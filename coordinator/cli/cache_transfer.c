@@ -195,7 +195,7 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
     json_error_t where;
     int rc = -1;
     const char *path = text_format (arena, "%s/" TRANSFER_JSON, folder).ptr;
-    struct buf text = { .max = TRANSFER_JSON_MAX_BYTES };
+    LOCAL_BUF text = { .max = TRANSFER_JSON_MAX_BYTES };
     if (access (path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         err_set (err, ERR_STATE, "there is no %s, expected a folder that sliceup cache export made", path);
     } else if (file_read (path, &text, err) == 0) {
@@ -206,7 +206,6 @@ static int load_claim (const char *folder, struct fact_generation *claim, struct
             bad_claim (err, where.text);
         json_decref (json);
     }
-    buf_release (&text);
     return rc;
 }
 

@@ -162,7 +162,7 @@ static int calibration_run (struct cli *cli, const struct cli_arguments *argumen
 {
     const char *const *values = arguments->values;
     struct question question = { arguments->operands[0], values[CLI_JSON], values[CALIBRATION_HISTORY] };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct measure_list all;
     struct err err = { 0 };
     int status = EXIT_HOLDS;
@@ -173,7 +173,6 @@ static int calibration_run (struct cli *cli, const struct cli_arguments *argumen
     else
         status = question.json ? calibration_show_json (cli, &question, &all)
                                : calibration_show_text (cli, &question, &all);
-    arena_release (&arena);
     return status;
 }
 

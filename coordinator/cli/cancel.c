@@ -34,14 +34,13 @@ struct cancel {
 
 static int name_one (const struct live_runs *runs, const char *hint, struct err *err)
 {
-    struct buf list = { .max = LINE_MAX_BYTES };
+    LOCAL_BUF list = { .max = LINE_MAX_BYTES };
     for (uint32_t i = 0; i < runs->n; i++) {
         buf_puts (&list, i ? "; " : "");
         live_run_print (&runs->items[i], &list);
     }
     err_set (err, ERR_USAGE, "%u runs have hosts; name one with sliceup%s cancel RUN: %s", runs->n, hint,
              buf_c (&list));
-    buf_release (&list);
     return -1;
 }
 
@@ -153,11 +152,10 @@ static int cancel_say_end (const struct cancel *cancel, const char *words, bool 
     for (uint32_t i = 0; asked && i < board->plan.hosts.n; i++)
         if (board->hosts[i].life == BOARD_LOST && board->hosts[i].joins)
             lost[n++] = i;
-    struct buf behind = { .max = LINE_MAX_BYTES };
+    LOCAL_BUF behind = { .max = LINE_MAX_BYTES };
     buf_printf (&behind, " (exit status %u)%s", board->exit_status, n ? "; without an answer of " : "");
     board_print_hosts (board, lost, n, &behind);
     int status = cancel_say (cancel, words, board->sentence, buf_c (&behind));
-    buf_release (&behind);
     mem_free (lost);
     return status;
 }

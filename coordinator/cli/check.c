@@ -19,7 +19,7 @@ enum { CHECK_AGAIN = CLI_OWN, CHECK_BESIDE };
 
 static int check_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     struct err err = { 0 };
     int status = planning_load (cli, arguments, &arena, &plan);
@@ -31,7 +31,6 @@ static int check_run (struct cli *cli, const struct cli_arguments *arguments)
         else
             printf ("no mistakes found; versions and devices of the hosts are checked by sliceup run\n");
     }
-    arena_release (&arena);
     return status;
 }
 
@@ -66,11 +65,9 @@ enum { BESIDE_BYTES = 2048 };
 
 static size_t encoded (const struct record *record, const void *value, size_t max)
 {
-    struct buf bytes = { .max = max };
+    LOCAL_BUF bytes = { .max = max };
     wire_put_record (&bytes, record, value);
-    size_t len = bytes.overflow ? max + 1 : bytes.len;
-    buf_release (&bytes);
-    return len;
+    return bytes.overflow ? max + 1 : bytes.len;
 }
 
 static struct text longer (struct text a, struct text b)
@@ -111,11 +108,10 @@ static int plan_size_check_one (const struct plan *plan, uint32_t at, struct err
 {
     const size_t most = MSG_MAX_BYTES - BESIDE_BYTES;
     const struct rung *rung = &plan->rungs.items[at];
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct msg_run order = longest_run (plan, at, &arena);
     int rc = check_values (plan, rung, &order, err);
     bool fits = rc < 0 || encoded (msg_record_of_kind (MSG_RUN), &order, most) <= most;
-    arena_release (&arena);
     if (fits)
         return rc;
     return err_set (err, ERR_USAGE,
@@ -171,13 +167,11 @@ int signature_table_write (struct plan *plan, struct arena *arena, struct err *e
     plan->signature_table = (struct file_ref){ 0 };
     if (plan->signatures.n == 0)
         return 0;
-    struct buf bytes = { .max = KIT_FILE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = KIT_FILE_MAX_BYTES };
     wire_put_record (&bytes, &signature_table_record, &table);
-    int rc = bytes.overflow
-                 ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
-                 : check_write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
-    buf_release (&bytes);
-    return rc;
+    return bytes.overflow
+               ? err_set (err, ERR_LIMIT, "the configured signatures need more than %d bytes", KIT_FILE_MAX_BYTES)
+               : check_write_file (plan, buf_as_text (&bytes), arena, &plan->signature_table, err);
 }
 
 /* ---- launch measures ---- */
@@ -247,13 +241,12 @@ static struct text check_told (struct text text, uint32_t bytes, struct arena *a
 /* As it was given: the options that every command has are taken out of argv before a command sees it. */
 static void read_command (struct arena *arena, text_list *out)
 {
-    struct buf words = { .max = COMMAND_BYTES };
+    LOCAL_BUF words = { .max = COMMAND_BYTES };
     file_read ("/proc/self/cmdline", &words, NULL);
     struct text rest = buf_as_text (&words);
     out->items = arena_array (arena, ORIGIN_WORDS_MAX, sizeof *out->items);
     while (rest.len && out->n < ORIGIN_WORDS_MAX)
         out->items[out->n++] = check_told (text_take_until (&rest, '\0'), TEXT_MAX_BYTES, arena);
-    buf_release (&words);
 }
 
 void origin_read (struct arena *arena, struct run_origin *out)

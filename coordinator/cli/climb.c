@@ -37,7 +37,7 @@ struct run_loop {
 /* What the end of the run needs of its first and of its last fact. */
 static void climb_keep (struct run_loop *run_loop, enum fact_kind kind, struct text bytes)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct fact fact;
     const struct plan *plan = &fact.of.run_opened.plan;
     bool read = wire_get_fact (bytes, &fact, &arena, NULL) == 0;
@@ -49,7 +49,6 @@ static void climb_keep (struct run_loop *run_loop, enum fact_kind kind, struct t
         snprintf (run_loop->sentence, sizeof (run_loop->sentence), "%.*s", TEXT_ARG (fact.of.run_ended.sentence));
         run_loop->outcome = fact.of.run_ended.outcome;
     }
-    arena_release (&arena);
 }
 
 static void end_turn (struct cli *cli)
@@ -221,7 +220,7 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
 {
     const struct buf *card = &run_loop->card;
     char path[RUN_PATH_BYTES];
-    struct buf line = { .max = 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len };
+    LOCAL_BUF line = { .max = 16 * (sizeof (run_loop->sentence) + sizeof (path)) + card->len };
     bool passed = run_loop->outcome == OUTCOME_PASSED;
     if (!card->len || passed)
         buf_escaped (&line, text_of (run_loop->sentence), 0);
@@ -234,7 +233,6 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
         buf_printf (&line, "   (as text: sliceup%s receipt %.8s)", run_loop->cli->hint, dir->id);
     }
     printf ("%s\n", buf_c (&line));
-    buf_release (&line);
     fflush (stdout);
 }
 
@@ -331,10 +329,9 @@ int climb_check_capacity (uint32_t hosts, struct err *err)
 /* The last line of `--json`, however the climb went. A command that is refused before it comes here prints none. */
 static void print_exit (const struct run_loop *run_loop, int status)
 {
-    struct buf line = { .max = 16 * sizeof (run_loop->sentence) };
+    LOCAL_BUF line = { .max = 16 * sizeof (run_loop->sentence) };
     event_json_exit (run_loop->outcome, text_of (run_loop->sentence), status, &line);
     fwrite (line.ptr, 1, line.len, stdout);
-    buf_release (&line);
 }
 
 static int climb_with (struct run_loop *run_loop, const struct plan *plan, int making_fd, const char *metrics)

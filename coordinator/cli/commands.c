@@ -183,19 +183,17 @@ static int run_it (const struct cli_arguments *arguments)
 
 static int commands_refuse (const struct cli_arguments *arguments, const struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text title = cli_arguments_title (arguments, &arena);
     fprintf (stderr, "sliceup%.*s: %s\n", TEXT_ARG (title), err->text);
-    arena_release (&arena);
     return EXIT_USAGE;
 }
 
 static int print_help (const struct cli_arguments *arguments, FILE *to)
 {
-    struct buf out = { .max = PAGE_MAX_BYTES };
+    LOCAL_BUF out = { .max = PAGE_MAX_BYTES };
     help_print (arguments, &out);
     fwrite (out.ptr, 1, out.len, to); /* whether it was written is asked at the end of every command */
-    buf_release (&out);
     return to == stdout ? EXIT_HOLDS : EXIT_USAGE;
 }
 

@@ -115,7 +115,7 @@ static void propose_planned (struct completion *completion, enum cli_kind kind)
     const char *operand = operand_of (completion, KIND_SLICE), *named = completion->line.values[CLI_SLICE];
     const char *slice = operand ? operand : named; /* NULL: the line is about a run */
     struct text before = { completion->word, comma ? (uint32_t) (comma + 1 - completion->word) : 0 };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     int rc = slice ? planning_load_quietly (completion->cli, &completion->line, slice, &arena, &plan)
                    : load_of_run (completion, &arena, &plan);
@@ -123,7 +123,6 @@ static void propose_planned (struct completion *completion, enum cli_kind kind)
         propose (completion, before, plan.hosts.items[i].name);
     for (uint32_t i = 0; rc == 0 && kind == KIND_RUNG && i < plan.rungs.n; i++)
         propose (completion, before, plan.rungs.items[i].id);
-    arena_release (&arena);
 }
 
 /* ---- which ---- */

@@ -32,7 +32,7 @@ static bool drift_is_path (const char *word)
 
 static int drift_open_file (struct drift_side *side, const char *path, struct arena *arena, struct err *err)
 {
-    struct buf bytes = { .max = DRIFT_FILE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = DRIFT_FILE_MAX_BYTES };
     int rc = file_read (path, &bytes, err);
     if (rc < 0 && access (path, F_OK) < 0)
         err_set (err, ERR_USAGE,
@@ -41,7 +41,6 @@ static int drift_open_file (struct drift_side *side, const char *path, struct ar
     /* The receipt borrows from the arena only: its reader copies. */
     if (rc == 0 && drift_baseline_read (buf_as_text (&bytes), &side->receipt, arena, err) < 0)
         rc = err_prefix (err, "%s", path);
-    buf_release (&bytes);
     side->name = text_copy (arena, text_of (path));
     return rc;
 }
@@ -219,14 +218,13 @@ static int save (const struct request *request, const struct answer *answer, str
     int rc;
     if (stat (request->save, &st) == 0 && !S_ISREG (st.st_mode))
         return err_set (err, ERR_USAGE, "--save %s: it exists and is no regular file; name another one", request->save);
-    struct buf bytes = { .max = DRIFT_FILE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = DRIFT_FILE_MAX_BYTES };
     drift_baseline_print (&answer->now.receipt, &bytes);
     if (bytes.overflow)
         rc = err_set (err, ERR_LIMIT, "--save %s: the baseline would be larger than %d MiB", request->save,
                       DRIFT_FILE_MAX_BYTES >> 20);
     else
         rc = atomic_file_write (request->save, bytes.ptr, bytes.len, 0644, err);
-    buf_release (&bytes);
     return rc;
 }
 

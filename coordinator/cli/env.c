@@ -144,7 +144,7 @@ static void look_beside (struct listing *list, struct text env_dir, const struct
 static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created_ms)
 {
     struct listing *list = owner;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan;
     struct err err = { 0 };
     struct use use = { &plan, dir->id, created_ms };
@@ -153,7 +153,6 @@ static int look_at_run (void *owner, const struct run_dir *dir, uint64_t created
         for (uint32_t i = 0; i < plan.hosts.n; i++)
             look_beside (list, plan.hosts.items[i].env_dir, &use);
     }
-    arena_release (&arena);
     return 0;
 }
 
@@ -310,13 +309,12 @@ static int climb_it (struct cli *cli, struct plan *plan, bool build, bool json, 
 /* env restore, and env check. */
 static int restore (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     bool build = strcmp (cli_arguments_command (arguments)->name, "restore") == 0;
     int status = planning_load (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS)
         status = climb_it (cli, &plan, build, arguments->values[CLI_JSON], &arena);
-    arena_release (&arena);
     return status;
 }
 
@@ -362,7 +360,7 @@ enum { LOCK_PYTHON = CLI_OWN, LOCK_OUTPUT };
 /* worker/canaries/lock_pins.py does it, bounded, with the pip of that Python. */
 static int env_lock (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct err err = { 0 };
     const char *const *values = arguments->values;
     const char *words[] = { values[LOCK_PYTHON] ? values[LOCK_PYTHON] : "python3",
@@ -380,7 +378,6 @@ static int env_lock (struct cli *cli, const struct cli_arguments *arguments)
         err_errno (&err, ERR_STATE, "cannot start %s", words[0]);
     while (!err.code && waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
-    arena_release (&arena);
     return err.code ? cli_fail (cli, &err) : WIFEXITED (status) ? WEXITSTATUS (status) : EXIT_COULD_NOT;
 }
 

@@ -33,7 +33,7 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *run = arguments->operands[0];
     struct run_dir dir;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
     int status;
@@ -44,7 +44,6 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
     else
         status = explain_show (cli, &receipt, board, arguments, &arena);
     board_destroy (board);
-    arena_release (&arena);
     return status;
 }
 

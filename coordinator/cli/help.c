@@ -99,7 +99,7 @@ static const char *const tasks[TASKS_N] = { [TASK_FIRST] = "First steps",
 static void add_option (const struct page *page, const struct cli_option *option)
 {
     struct text also = text_of (option->also);
-    struct buf name = { .max = NAME_BYTES };
+    LOCAL_BUF name = { .max = NAME_BYTES };
     while (also.len) {
         struct text one = text_take_until (&also, ' ');
         if (!text_starts (one, "--"))
@@ -107,7 +107,6 @@ static void add_option (const struct page *page, const struct cli_option *option
     }
     buf_printf (&name, "%s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
     page_add_row (page, buf_c (&name), option->help);
-    buf_release (&name);
 }
 
 static void add_options (const struct page *page, const struct cli_option *row)
@@ -137,12 +136,11 @@ static void add_usage (struct buf *out, const struct cli_command *command)
 
 static void add_subcommand (const struct page *page, const struct cli_command *command, bool with_usage)
 {
-    struct buf name = { .max = NAME_BYTES };
+    LOCAL_BUF name = { .max = NAME_BYTES };
     buf_puts (&name, command->name);
     if (with_usage)
         add_usage (&name, command);
     page_add_row (page, buf_c (&name), command->summary);
-    buf_release (&name);
 }
 
 static void add_commands (const struct page *page, const struct cli_command *root)
@@ -193,13 +191,12 @@ static void help_add_body (const struct page *page, const struct cli_arguments *
 void help_print (const struct cli_arguments *arguments, struct buf *out)
 {
     const struct page page = { out, false };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text title = cli_arguments_title (arguments, &arena);
     buf_printf (out, "sliceup%.*s", TEXT_ARG (title));
     add_usage (out, cli_arguments_command (arguments));
     buf_printf (out, "\n\n%s\n\n", cli_arguments_command (arguments)->summary);
     help_add_body (&page, arguments);
-    arena_release (&arena);
 }
 
 /* The same as help_print as a page for man(1). */

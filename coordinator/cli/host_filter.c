@@ -66,7 +66,7 @@ static int none_left (const struct host_filter *filter, struct text everything, 
 int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
                          bool *chosen, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct name_list with = { 0 }, without = { 0 };
     uint32_t n = 0;
     const struct host_groups known = { plan ? &plan->groups : NULL,
@@ -79,7 +79,6 @@ int host_filter_resolve (const struct host_filter *filter, const struct name_lis
                          !name_list_has (&without, all->items[i]);
     if (rc == 0 && n == 0 && !host_filter_is_default (filter))
         rc = none_left (filter, known.everything, err);
-    arena_release (&arena);
     return rc;
 }
 
@@ -105,7 +104,7 @@ static int read_metadata (struct buf *expression, struct err *err)
     int rc = -1;
     if (!host_is_good (question.server))
         return err_set (err, ERR_USAGE, "GCE_METADATA_HOST is not a host name, expected host or host:port");
-    struct buf bytes = { .max = HOST_SOURCE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = HOST_SOURCE_MAX_BYTES };
     bool answered = metadata_ask (&question, &bytes, &answer, err) == METADATA_ANSWERED;
     if (answered && answer.status == 404)
         err_set (err, ERR_STATE,
@@ -116,7 +115,6 @@ static int read_metadata (struct buf *expression, struct err *err)
                  (unsigned) answer.status);
     else if (answered)
         rc = host_source_tpu_endpoints (answer.body, expression, err);
-    buf_release (&bytes);
     return rc;
 }
 

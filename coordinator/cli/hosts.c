@@ -147,7 +147,7 @@ static int add_lines (struct hostset *set, struct text lines, struct err *err)
 
 static int add_file (struct hostset *set, const char *path, struct err *err)
 {
-    struct buf content = { .max = HOST_INPUT_MAX_BYTES };
+    LOCAL_BUF content = { .max = HOST_INPUT_MAX_BYTES };
     int rc = host_input_read (path, &content, err);
     struct host_file words = { .content = buf_as_text (&content) };
     while (rc == 0 && host_file_next (&words))
@@ -155,17 +155,15 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
                 ? err_set (err, ERR_PARSE, "%s, expected " HOST_SOURCE_EXPECTED, host_file_other_tool (&words))
                 : hostset_apply_expression (set, HOSTSET_ADD, words.word, err))
             rc = err_prefix (err, "%s:%" PRIu32, strcmp (path, "-") == 0 ? "standard input" : path, words.line);
-    buf_release (&content);
     return rc;
 }
 
 static int add_source (struct hostset *set, const char *word, struct err *err)
 {
-    struct buf expression = { .max = HOST_INPUT_MAX_BYTES };
+    LOCAL_BUF expression = { .max = HOST_INPUT_MAX_BYTES };
     int rc = host_source_read (word, &expression, err);
     if (rc == 0)
         rc = hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
-    buf_release (&expression);
     return rc;
 }
 
@@ -271,7 +269,7 @@ static void write_json (const struct request *request, json_t *object, struct bu
 /* Puts them into order, and drops repeated ones. */
 static void write_set (const struct request *request, const struct hostset *set, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct name_list names = hostset_names (set, &arena);
     names.n = hostset_sort (names.items, names.n);
     if (request->json) {
@@ -282,7 +280,6 @@ static void write_set (const struct request *request, const struct hostset *set,
     } else {
         write_text (request, &names, out);
     }
-    arena_release (&arena);
 }
 
 /* What stands in place of an answer. */
@@ -359,11 +356,9 @@ static int answer_lines (const struct request *request, struct text lines, struc
 static int answer_each (const struct request *request, struct buf *out)
 {
     struct err err = { 0 };
-    struct buf input = { .max = HOST_INPUT_MAX_BYTES };
-    int status = host_input_read ("-", &input, &err) < 0 ? failed (request, &err)
-                                                         : answer_lines (request, buf_as_text (&input), out);
-    buf_release (&input);
-    return status;
+    LOCAL_BUF input = { .max = HOST_INPUT_MAX_BYTES };
+    return host_input_read ("-", &input, &err) < 0 ? failed (request, &err)
+                                                   : answer_lines (request, buf_as_text (&input), out);
 }
 
 static int hosts_answer (struct request *request)

@@ -51,13 +51,12 @@ static int take_set (struct request *request)
 static int take_slurm (struct request *request)
 {
     uint64_t job;
-    struct buf nodes = { .max = HOST_SOURCE_MAX_BYTES };
+    LOCAL_BUF nodes = { .max = HOST_SOURCE_MAX_BYTES };
     int rc = host_source_read ("slurm", &nodes, &request->err);
     if (text_to_u64 (text_of (getenv ("SLURM_JOB_ID")), &job) && !request->name)
         request->slice.name = text_format (&request->arena, "slurm-%s", getenv ("SLURM_JOB_ID"));
     if (rc == 0)
         buf_printf (&request->notes, "the hosts of this allocation: %s\n", buf_c (&nodes));
-    buf_release (&nodes);
     return rc;
 }
 
@@ -65,14 +64,13 @@ static void find_aliases (struct request *request)
 {
     const char *home = planning_user_home ();
     struct text path = text_format (&request->arena, "%s/" GCLOUD_KNOWN_HOSTS, home ? home : "");
-    struct buf known = { .max = BYTES_MAX };
+    LOCAL_BUF known = { .max = BYTES_MAX };
     if (host_input_read (path.ptr, &known, NULL) != 0)
         buf_clear (&known);
     if (request->slice.id.len)
         tpu_node_find_aliases (buf_as_text (&known), &request->arena, &request->slice, &request->notes);
     else
         buf_puts (&request->notes, "the node has no id: its host keys must be known under its addresses\n");
-    buf_release (&known);
 }
 
 static int find_machine (struct request *request)
@@ -105,12 +103,11 @@ static int find_machine (struct request *request)
 
 static int take_gcloud (struct request *request)
 {
-    struct buf json = { .max = BYTES_MAX };
+    LOCAL_BUF json = { .max = BYTES_MAX };
     int rc = host_input_read (request->gcloud, &json, &request->err);
     if (rc == 0 && tpu_node_read (buf_as_text (&json), request->external, &request->arena, &request->slice,
                                   &request->notes, &request->err) != 0)
         rc = err_prefix (&request->err, "%s", request->gcloud);
-    buf_release (&json);
     if (rc != 0 || find_machine (request) != 0)
         return -1;
     find_aliases (request);

@@ -121,7 +121,7 @@ struct text live_runs_shared_hosts (const struct plan *plan, const struct plan *
 static int live_runs_refuse (const struct live_run *run, const char *hint, struct text shared, struct err *err)
 {
     bool left = run->interrupted;
-    struct buf words = { .max = SENTENCE_BYTES };
+    LOCAL_BUF words = { .max = SENTENCE_BYTES };
     live_run_print (run, &words);
     err_set (err, ERR_STATE,
              "%s%s %.*s%s with sliceup%s %s %.8s, end it with sliceup%s cancel %.8s, or give --beside to run at the "
@@ -129,7 +129,6 @@ static int live_runs_refuse (const struct live_run *run, const char *hint, struc
              buf_c (&words), left ? ", which may still have workers on" : " has", TEXT_ARG (shared),
              left ? ": take it over" : " now, and two runs would take the devices from each other; follow it", hint,
              left ? "resume" : "watch", run->dir.id, hint, run->dir.id);
-    buf_release (&words);
     return -1;
 }
 
@@ -161,7 +160,7 @@ static struct plan plan_with_workers (const struct live_run *run, struct arena *
 int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const struct plan *plan, const char *but,
                            struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < runs->n; i++) {
         struct plan other = plan_with_workers (&runs->items[i], &arena);
@@ -169,7 +168,6 @@ int live_runs_check_hosts (const struct live_runs *runs, const char *hint, const
         if (shared.len && !(but && strcmp (but, runs->items[i].dir.id) == 0))
             rc = live_runs_refuse (&runs->items[i], hint, shared, err);
     }
-    arena_release (&arena);
     return rc;
 }
 

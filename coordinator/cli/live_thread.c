@@ -66,12 +66,11 @@ static void *live_thread_run (void *owner)
     struct live_thread *thread = owner;
     const struct live_viewer *viewer = thread->viewer;
     void *view = viewer->open (thread->owner);
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t tick_ms = 0;
     for (bool closing = false; !closing; tick_ms = viewer->tick (view))
         show_all (viewer, view, take_all (thread, tick_ms, &closing), &arena);
     viewer->close (view);
-    arena_release (&arena);
     return NULL;
 }
 

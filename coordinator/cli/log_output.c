@@ -216,27 +216,24 @@ bool log_filter_is_default (const struct log_filter *filter)
 
 static int unknown_rung (const struct log_filter *filter, const struct board *board, struct err *err)
 {
-    struct buf known = { .max = 256 };
+    LOCAL_BUF known = { .max = 256 };
     for (uint32_t i = 0; i < board->plan.rungs.n && !known.overflow; i++) {
         buf_puts (&known, i ? ", " : "");
         buf_escaped (&known, board_rung_id (board, i), 0);
     }
     err_set (err, ERR_USAGE, "--rung %s: this run has no such rung; it has %s", filter->rung, buf_c (&known));
-    buf_release (&known);
     return -1;
 }
 
 static int resolve_hosts (struct log_filter *filter, const struct board *board, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct name_list all = { arena_array (&arena, board->plan.hosts.n, sizeof (*all.items)), board->plan.hosts.n,
                              NULL };
     for (uint32_t i = 0; i < all.n; i++)
         all.items[i] = board_host_name (board, i);
     filter->host_chosen = mem_array (all.n, sizeof (bool));
-    int rc = host_filter_resolve (&filter->hosts, &all, &board->plan, filter->host_chosen, err);
-    arena_release (&arena);
-    return rc;
+    return host_filter_resolve (&filter->hosts, &all, &board->plan, filter->host_chosen, err);
 }
 
 int log_filter_resolve (struct log_filter *filter, const struct board *board, struct err *err)

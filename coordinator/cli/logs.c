@@ -98,7 +98,7 @@ static void learn_output (struct logs *logs, struct text bytes, struct output *o
 
 static int learn_outputs (struct logs *logs, const struct log_sources *sources, struct output *outputs, struct err *err)
 {
-    struct buf bytes = { .max = LOG_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = LOG_MAX_BYTES };
     int rc = 0;
     for (uint32_t i = 0; i < sources->n && rc == 0; i++) {
         bool there = false;
@@ -107,7 +107,6 @@ static int learn_outputs (struct logs *logs, const struct log_sources *sources, 
         outputs[i].known = there && rc == 0;
         learn_output (logs, buf_as_text (&bytes), &outputs[i]);
     }
-    buf_release (&bytes);
     return rc;
 }
 
@@ -240,12 +239,11 @@ static void logs_print (struct tails *tails, uint32_t at, struct text bytes, boo
 static void logs_say (struct tails *tails, uint32_t at, bool held)
 {
     const struct tail *tail = &tails->items[at];
-    struct buf said = { .max = PRINT_BYTES };
+    LOCAL_BUF said = { .max = PRINT_BYTES };
     bool lost = log_told_put (&tails->logs->told, &tail->source, tail->offset, tail->hole_bytes, held, &said);
     if (said.len && (lost || tail->offset))
         logs_print (tails, at, buf_as_text (&said), true);
     tails->logs->lost |= lost;
-    buf_release (&said);
 }
 
 /* The hosts of a pass that has just begun; those of passes that are over stay for one more look. */

@@ -62,12 +62,11 @@ static int make (struct cli *cli, const struct run_dir *dir, const char *name, c
         return cli_fail (cli, &err);
     if (!address && (strncmp (key.address, "127.", 4) == 0 || strcmp (key.address, "::1") == 0))
         log_print (&cli->log, "this run listens only on %s, which other machines cannot reach", key.address);
-    struct buf out = { .max = MONITOR_KEY_FILE_MAX_BYTES };
+    LOCAL_BUF out = { .max = MONITOR_KEY_FILE_MAX_BYTES };
     monitor_key_format (&key, &out);
     fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
     explicit_bzero (&key, sizeof key);
     explicit_bzero (out.ptr, out.len);
-    buf_release (&out);
     return EXIT_HOLDS;
 }
 

@@ -55,7 +55,7 @@ static const char **words_of (const struct on_end *on_end, struct arena *arena)
 /* Its standard output is our standard error: ours may hold JSON. */
 static int on_end_start (const struct cli *cli, const struct run_dir *dir, const struct run_end *end, pid_t *pid)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     char folder[RUN_PATH_BYTES];
     const struct program program = { .argv = words_of (end->on_end, &arena),
                                      .envp = on_end_environment_of (dir, end, &arena),
@@ -68,7 +68,6 @@ static int on_end_start (const struct cli *cli, const struct run_dir *dir, const
     int rc = program.in < 0 ? errno : program_start (pid, &program);
     (void) umask (own);
     fd_close (program.in);
-    arena_release (&arena);
     return rc;
 }
 
@@ -99,7 +98,7 @@ static const char *on_end_wait_for (pid_t pid, uint64_t timeout_ms)
 static void on_end_say (const struct log *log, const struct run_end *end, const char *killed, int status)
 {
     char limit[DURATION_TEXT_BYTES];
-    struct buf line = { .max = 16 * TEXT_MAX_BYTES };
+    LOCAL_BUF line = { .max = 16 * TEXT_MAX_BYTES };
     buf_puts (&line, "the command of on_end, ");
     buf_escaped (&line, end->on_end->command.items[0], 0);
     if (killed)
@@ -110,7 +109,6 @@ static void on_end_say (const struct log *log, const struct run_end *end, const 
     else
         buf_printf (&line, ", exited with status %d", WEXITSTATUS (status));
     log_print (log, "%s; the run's outcome stays as it is", buf_c (&line));
-    buf_release (&line);
 }
 
 static void mark_done (const struct log *log, const struct run_dir *dir, int status)

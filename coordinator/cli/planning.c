@@ -14,7 +14,7 @@ enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };
 /* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
 {
-    struct buf line = { .max = 1 << 16 };
+    LOCAL_BUF line = { .max = 1 << 16 };
     for (uint32_t i = 0; i < report->n; i++) {
         const struct conf_problem *problem = &report->items[i];
         if (problem->warning && quiet)
@@ -29,7 +29,6 @@ static void print_problems (const struct cli *cli, const struct conf_report *rep
         }
         fprintf (cli->log.to, "%s\n", buf_c (&line));
     }
-    buf_release (&line);
 }
 
 static uint32_t count_errors (const struct conf_report *report)
@@ -180,10 +179,9 @@ static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 static void print_folded (const struct text *names, uint32_t n, FILE *to)
 {
     enum { SHOWN_BYTES = 1 << 20, SHOWN_COLUMNS = 160 };
-    struct buf shown = { .max = SHOWN_BYTES };
+    LOCAL_BUF shown = { .max = SHOWN_BYTES };
     hostset_fold_escaped (names, n, SHOWN_COLUMNS, &shown);
     fputs (buf_c (&shown), to);
-    buf_release (&shown);
 }
 
 static struct text ssh_address (const struct plan_host *host)
@@ -228,7 +226,7 @@ static void print_ways (const struct plan *plan, FILE *to)
 {
     enum { SHOWN = 16 };
     const struct plan_host *hosts = plan->hosts.items;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t n = plan->hosts.n, left = n;
     bool *told = arena_array (&arena, n, sizeof (*told));
     struct text *names = arena_array (&arena, n, sizeof (*names));
@@ -250,7 +248,6 @@ static void print_ways (const struct plan *plan, FILE *to)
     }
     if (left > 0)
         fprintf (to, "  ... hosts not shown: %u\n", left);
-    arena_release (&arena);
 }
 
 static void print_srun (const struct slurm_plan *slurm, FILE *to)
@@ -414,12 +411,11 @@ static void print_rungs (const struct plan *plan, FILE *to)
     fprintf (to, "ladder  %.*s\n", TEXT_ARG (plan->ladder));
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
-        struct buf passes = { .max = ERR_TEXT_BYTES };
+        LOCAL_BUF passes = { .max = ERR_TEXT_BYTES };
         print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
                  enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),
                  buf_c (&passes), DURATION_TEXT (rung->timeout_ms));
-        buf_release (&passes);
         print_asked (rung, to);
         fputc ('\n', to);
         if (rung->known_bad.len)
@@ -459,11 +455,10 @@ static void print_wrong (const struct plan *plan, FILE *to)
 
 static void print_variables (const var_list *vars, FILE *to)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     var_list shown = secret_redact_vars (&arena, vars);
     for (uint32_t i = 0; i < shown.n; i++)
         fprintf (to, "  %.*s=%.*s\n", TEXT_ARG (shown.items[i].name), TEXT_ARG (shown.items[i].value));
-    arena_release (&arena);
 }
 
 static void print_scope (const char *scope, const struct scope_env *env, FILE *to)
@@ -562,10 +557,9 @@ static void escape_texts (const struct field *field, void *at, struct arena *are
 void planning_print (const struct plan *plan, FILE *to)
 {
     static const struct field whole = { .kind = FIELD_RECORD, .of = &plan_record };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan safe;
     record_copy (&plan_record, &safe, plan, &arena);
     escape_texts (&whole, &safe, &arena);
     print_all (&safe, to);
-    arena_release (&arena);
 }

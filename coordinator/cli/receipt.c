@@ -30,24 +30,21 @@ static int check_operands (const struct cli_arguments *arguments, struct err *er
 
 static int read_receipt (const char *path, struct slice_receipt *out, struct arena *arena, struct err *err)
 {
-    struct buf json = { .max = RECEIPT_MAX_BYTES };
+    LOCAL_BUF json = { .max = RECEIPT_MAX_BYTES };
     int rc = file_read (path, &json, err);
     if (rc == 0 && receipt_from_json (buf_as_text (&json), out, arena, err) < 0)
         rc = err_prefix (err, "%s", path);
-    buf_release (&json);
     return rc;
 }
 
 /* What could not be read back is not handed on. */
 static int check_size (const struct slice_receipt *receipt, struct err *err)
 {
-    struct buf why = { .max = ERR_TEXT_BYTES };
-    int rc = record_check (&slice_receipt_record, receipt, &why)
-                 ? 0
-                 : err_set (err, ERR_LIMIT, "the merged receipt would be too large (%s): merge fewer files at a time",
-                            buf_c (&why));
-    buf_release (&why);
-    return rc;
+    LOCAL_BUF why = { .max = ERR_TEXT_BYTES };
+    return record_check (&slice_receipt_record, receipt, &why)
+               ? 0
+               : err_set (err, ERR_LIMIT, "the merged receipt would be too large (%s): merge fewer files at a time",
+                          buf_c (&why));
 }
 
 static int merge_files (const char *const *paths, struct arena *arena, struct slice_receipt *out, struct err *err)
@@ -127,7 +124,7 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const struct host_filter hosts = host_filter_of (arguments);
     struct slice_receipt receipt = { 0 };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct err err = { 0 };
     int status;
     struct board *board = NULL;
@@ -137,7 +134,6 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
     else
         status = receipt_show (cli, arguments, &receipt, &board->plan, &arena);
     board_destroy (board);
-    arena_release (&arena);
     return status;
 }
 

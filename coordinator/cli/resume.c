@@ -83,7 +83,7 @@ enum { RESUME_BESIDE = CLI_OWN };
 /* Another run may have been begun on its hosts since. What is wrong with this one is said where it is opened. */
 static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan;
     struct err unread = { 0 };
     struct live_runs runs;
@@ -91,7 +91,6 @@ static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct
     if (rc == 0 && runs.n > 0 && !has_ended (dir) && run_facts_read_plan (dir, &arena, &plan, &unread) == 0)
         rc = live_runs_check_hosts (&runs, cli->hint, &plan, dir->id, err);
     live_runs_release (&runs);
-    arena_release (&arena);
     return rc;
 }
 

@@ -101,7 +101,7 @@ static int check_hosts (struct cli *cli, const struct plan *plan, struct err *er
 
 static int run_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     struct err err = { 0 };
     int status = planning_load (cli, arguments, &arena, &plan);
@@ -114,7 +114,6 @@ static int run_run (struct cli *cli, const struct cli_arguments *arguments)
                                                  .json = arguments->values[CLI_JSON],
                                                  .web = arguments->values[RUN_WEB],
                                                  .metrics = arguments->values[CLI_METRICS] });
-    arena_release (&arena);
     return status;
 }
 
@@ -201,7 +200,7 @@ static int rehearse (struct cli *cli, struct plan *plan, struct arena *arena, bo
 
 static int rehearse_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     struct err err = { 0 };
     struct cli own = *cli;
@@ -213,7 +212,6 @@ static int rehearse_run (struct cli *cli, const struct cli_arguments *arguments)
     int status = planning_load_rehearsal (&own, arguments, &rehearse_options, &arena, &plan);
     if (status == EXIT_HOLDS)
         status = rehearse (&own, &plan, &arena, arguments->values[REHEARSE_CHECK], arguments->values[CLI_JSON]);
-    arena_release (&arena);
     return status;
 }
 

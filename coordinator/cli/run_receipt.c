@@ -39,7 +39,7 @@ static const struct requirements *read_pins (const struct file_ref *file, struct
 {
     char path[PATH_MAX_BYTES + 1];
     struct requirements *pins = NULL;
-    struct buf bytes = { .max = REQUIREMENTS_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = REQUIREMENTS_BYTES_MAX };
     if (text_to_c (file->path, path, sizeof (path)) && file_read (path, &bytes, NULL) == 0) {
         struct digest digest = digest_of (bytes.ptr, bytes.len);
         if (text_is (file->sha256, DIGEST_TEXT (&digest)))
@@ -47,7 +47,6 @@ static const struct requirements *read_pins (const struct file_ref *file, struct
         if (pins && requirements_parse (buf_as_text (&bytes), path, arena, pins, NULL) < 0)
             pins = NULL;
     }
-    buf_release (&bytes);
     return pins;
 }
 
@@ -117,7 +116,7 @@ static void print_receipt (const struct report *report, struct buf *out)
 /* As `sliceup drift --json` prints it. */
 static void print_drift (const struct report *report, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct drift_query query = report->drift;
     struct drift drift;
     const struct drift_subject subject = {
@@ -129,7 +128,6 @@ static void print_drift (const struct report *report, struct buf *out)
     query.all = true;
     drift_compare_hosts (report->receipt, &query, &arena, &drift);
     drift_json (&drift, &subject, out);
-    arena_release (&arena);
 }
 
 const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN_FILE_TRACE, trace_perfetto },
@@ -176,12 +174,11 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
 bool receipt_count_drift (const struct slice_receipt *receipt, const struct plan *plan, uint32_t *findings)
 {
     struct drift_query query;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct drift drift;
     receipt_make_drift_query (receipt, plan, &arena, &query);
     drift_compare_hosts (receipt, &query, &arena, &drift);
     *findings = drift.findings + drift.left_out;
-    arena_release (&arena);
     return !query.pins_missing;
 }
 
@@ -199,7 +196,7 @@ static bool all_failed (const struct slice_receipt *receipt, const struct drift_
 static void add_drift (const struct run_report *run, const struct drift *drift, struct buf *out)
 {
     static const struct drift_sentence_limits limits = { .value_bytes = 60, .hosts_bytes = 60 };
-    struct buf sentence = { .max = SENTENCE_MAX_BYTES };
+    LOCAL_BUF sentence = { .max = SENTENCE_MAX_BYTES };
     for (uint32_t i = 0; i < drift->findings && !sentence.len; i++) {
         const struct drift_group *group;
         uint32_t at = 0;
@@ -211,7 +208,6 @@ static void add_drift (const struct run_report *run, const struct drift *drift, 
         buf_escaped_after (out, "drift: ", buf_as_text (&sentence), 0);
         buf_puts (out, "\n");
     }
-    buf_release (&sentence);
 }
 
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
@@ -219,7 +215,7 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
 {
     struct run_report run = { .measures = measure_fold_create () };
     struct drift compared = { 0 };
-    struct buf bytes = { .max = FILE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = FILE_MAX_BYTES };
     struct err ignored = { 0 };
     int rc = run_report_read (dir, false, &run, err);
     const struct err unread = *err;
@@ -239,7 +235,6 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
     if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
         add_drift (&run, &compared, card);
     launch_measures_keep (cli, run.measures, &unread);
-    buf_release (&bytes);
     measure_fold_destroy (run.measures);
     run_report_release (&run);
     return rc;

@@ -55,12 +55,10 @@ struct listed {
 /* As its first fact says; without reading on. A run that lacks it is of no slice. */
 static bool run_is_of_slice (const struct run_dir *dir, const char *slice)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan;
-    bool is = run_dir_check (dir, NULL) == 0 && run_facts_read_plan (dir, &arena, &plan, NULL) == 0 &&
-              text_is (plan.slice, slice);
-    arena_release (&arena);
-    return is;
+    return run_dir_check (dir, NULL) == 0 && run_facts_read_plan (dir, &arena, &plan, NULL) == 0 &&
+           text_is (plan.slice, slice);
 }
 
 static void read_run (struct listed *run)
@@ -313,7 +311,7 @@ static int check_entries (struct catalogue *catalogue, const char *root, const c
 /* The catalogue asks the journal of a user whether that has ended: without it the generation could not be collected. */
 static int check_cache (const struct run_dir *dir, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan;
     struct err missing = { 0 };
     char root[PATH_MAX_BYTES + 1];
@@ -326,7 +324,6 @@ static int check_cache (const struct run_dir *dir, struct err *err)
     else if (here && missing.code != ERR_STATE)
         rc = err_set (err, missing.code, "may still use its cache: %s", missing.text);
     catalogue_close (catalogue);
-    arena_release (&arena);
     return rc;
 }
 

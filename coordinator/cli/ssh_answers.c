@@ -134,11 +134,10 @@ static int ssh_finish (struct text name, struct asked *asked, char *bytes, struc
     int status = ssh_end (asked);
     if (rc <= 0)
         return err_set (err, ERR_LIMIT, "%s %.*s took longer than %d s", asked->what, TEXT_ARG (name), LIMIT_MS / 1000);
-    struct buf reason = { .max = 2 * ANSWER_MAX_BYTES };
+    LOCAL_BUF reason = { .max = 2 * ANSWER_MAX_BYTES };
     struct text why = reason_of (memory_read (asked->errors, bytes), &reason);
     rc = status != 0 ? err_set (err, ERR_CONFIG, "%s %.*s: %.*s", asked->what, TEXT_ARG (name), TEXT_ARG (why)) : 0;
     *lines = memory_read (asked->answer, bytes);
-    buf_release (&reason);
     return lines->len == asked->max
                ? err_set (err, ERR_LIMIT, "%s %.*s: more than %zu bytes", asked->what, TEXT_ARG (name), asked->max)
                : rc;

@@ -279,11 +279,10 @@ static void metrics_on_fact (void *feed, const struct fact *fact)
 /* What is known of a run elsewhere came from its coordinator, and the pins of its head node are not here. */
 static void metrics_add_drift (const struct board *board, struct metrics_beside *beside)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct slice_receipt receipt;
     board_make_receipt (board, &arena, &receipt);
     beside->drift_known = receipt_count_drift (&receipt, &board->plan, &beside->drift);
-    arena_release (&arena);
 }
 
 static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)

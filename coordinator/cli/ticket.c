@@ -78,7 +78,7 @@ static int issue (struct cli *cli, const struct options *options, const struct p
 
 static int ticket_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
     var_list groups = { 0 };
     const char *const *values = arguments->values;
@@ -87,7 +87,6 @@ static int ticket_run (struct cli *cli, const struct cli_arguments *arguments)
     int status = planning_load_slice_only (cli, options.slice, &arena, &plan, &groups);
     if (status == EXIT_HOLDS)
         status = issue (cli, &options, &plan, &groups, &arena);
-    arena_release (&arena);
     return status;
 }
 

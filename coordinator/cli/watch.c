@@ -164,7 +164,7 @@ static void say_exit (const struct watcher *watcher, enum outcome outcome, struc
 
 static int watch_finish (struct watcher *watcher)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     bool ended = watch_view_board (watcher->view)->ended;
     enum outcome outcome = ended ? watch_view_board (watcher->view)->outcome : OUTCOME_NONE;
     struct text sentence = text_copy (&arena, watch_view_board (watcher->view)->sentence);
@@ -176,7 +176,6 @@ static int watch_finish (struct watcher *watcher)
         say_sentence (watcher, sentence);
     if (watcher->json)
         say_exit (watcher, outcome, sentence);
-    arena_release (&arena);
     return watcher->status;
 }
 

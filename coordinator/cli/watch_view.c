@@ -320,7 +320,7 @@ static void remark_suspects (struct run_lines *lines, uint64_t boot_ms)
     if (boot_ms < lines->looked_ms + LOOK_MS)
         return;
     lines->looked_ms = boot_ms;
-    struct buf line = { .max = LINES_BYTES };
+    LOCAL_BUF line = { .max = LINES_BYTES };
     (void) progress_append_stands (feed_board (lines->options.feed), now_ms, true, &line);
     struct text told = buf_as_text (&line);
     told.len -= told.len > 0; /* without its newline */
@@ -329,7 +329,6 @@ static void remark_suspects (struct run_lines *lines, uint64_t boot_ms)
         buf_clear (&lines->suspects);
         buf_add_text (&lines->suspects, told);
     }
-    buf_release (&line);
 }
 
 void run_lines_tick (struct run_lines *lines, uint64_t boot_ms, bool frozen)

@@ -123,13 +123,11 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
 static struct text addresses_of (const struct coord *coord, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
-    struct buf all = { .max = ADDRESSES_MAX_BYTES };
+    LOCAL_BUF all = { .max = ADDRESSES_MAX_BYTES };
     for (uint32_t i = 0; i < pass->parts.n; i++)
         buf_printf (&all, "%s%.*s", i ? "," : "",
                     TEXT_ARG (coord->state->plan.hosts.items[pass->parts.items[i].host].address));
-    struct text found = all.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&all));
-    buf_release (&all);
-    return found;
+    return all.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&all));
 }
 
 static struct msg_run run_make (const struct coord *coord, uint32_t at, struct arena *arena)

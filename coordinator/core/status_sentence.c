@@ -124,7 +124,7 @@ static void add_groups (struct grouping *grouping, struct buf *line)
 static struct text sentence_from (const char *lead, const struct plan *plan, const struct fact_pass_ended *ended,
                                   struct arena *arena)
 {
-    struct buf line = { .max = 16 * SENTENCE_MAX_BYTES };
+    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
     const struct rung *rung = &plan->rungs.items[ended->key.rung];
     buf_printf (&line, "%srung %.*s (%u of %u)", lead, TEXT_ARG (rung->id), ended->key.rung + 1, plan->rungs.n);
     if (ended->key.pass != PASS_ONCE)
@@ -136,7 +136,6 @@ static struct text sentence_from (const char *lead, const struct plan *plan, con
     text = left ? text_format (arena, "%.*s | and %s%u more cause%s: see the receipt", TEXT_ARG (text),
                                left == GROUPS_COUNTED ? "at least " : "", left, plural (left))
                 : text_copy (arena, text);
-    buf_release (&line);
     return text;
 }
 

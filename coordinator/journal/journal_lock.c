@@ -234,11 +234,8 @@ static bool journal_lock_is_file (const char *path, const struct stat *st)
 /* "lock: 1: OFDLCK  ADVISORY  WRITE -1 08:01:131077 0 EOF" (proc(5), /proc/pid/fdinfo). */
 static bool has_write_lock (const char *fdinfo)
 {
-    struct buf text = { .max = FDINFO_MAX_BYTES };
-    bool has = file_read (fdinfo, &text, NULL) == 0 && strstr (buf_c (&text), "OFDLCK") &&
-               strstr (buf_c (&text), "WRITE");
-    buf_release (&text);
-    return has;
+    LOCAL_BUF text = { .max = FDINFO_MAX_BYTES };
+    return file_read (fdinfo, &text, NULL) == 0 && strstr (buf_c (&text), "OFDLCK") && strstr (buf_c (&text), "WRITE");
 }
 
 /* Either of the two that a coordinator locks: somebody may have removed <path>.lock. */

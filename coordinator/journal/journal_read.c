@@ -146,14 +146,12 @@ static int verify_end (struct journal_reader *reader, struct err *err)
 static bool journal_read_is_over (const struct journal_reader *reader)
 {
     struct fact fact;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     size_t before = sizeof reader->chain.bytes;
     if (reader->link.len <= before)
         return false;
     struct text bytes = { (const char *) reader->link.ptr + before, (uint32_t) (reader->link.len - before) };
-    bool over = wire_get_fact (bytes, &fact, &arena, NULL) == 0 && fact.kind == FACT_RUN_ENDED;
-    arena_release (&arena);
-    return over;
+    return wire_get_fact (bytes, &fact, &arena, NULL) == 0 && fact.kind == FACT_RUN_ENDED;
 }
 
 static int verify_acknowledged (const struct journal_reader *reader, struct err *err)

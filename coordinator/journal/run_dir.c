@@ -119,10 +119,9 @@ static bool take_created (struct text text, uint64_t *ms)
 /* 0: nothing there says it. */
 static uint64_t stamp_ms (const struct run_dir *dir, const char *name)
 {
-    struct buf text = { .max = CREATED_MAX_BYTES };
+    LOCAL_BUF text = { .max = CREATED_MAX_BYTES };
     uint64_t ms = 0;
     bool known = file_read (RUN_PATH (dir, name), &text, NULL) == 0 && take_created (buf_as_text (&text), &ms);
-    buf_release (&text);
     return known ? ms : 0;
 }
 
@@ -343,7 +342,7 @@ static bool take_string (const json_t *object, const char *name, char *out, size
 int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, struct err *err)
 {
     char path[RUN_PATH_BYTES];
-    struct buf text = { .max = 4096 };
+    LOCAL_BUF text = { .max = 4096 };
     json_t *object = NULL;
     int rc = -1;
     if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)
@@ -360,7 +359,6 @@ int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, st
         err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
 out:
     json_decref (object);
-    buf_release (&text);
     return rc;
 }
 

@@ -75,7 +75,7 @@ int public_key_save (const char *path, const char *public_key, struct err *err)
 
 int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err)
 {
-    struct buf file = { .max = LINK_KEY_BYTES };
+    LOCAL_BUF file = { .max = LINK_KEY_BYTES };
     int rc = file_read (path, &file, err);
     if (rc == 0 &&
         (file.len != LINK_KEY_BYTES || file.ptr[LINK_KEY_BYTES - 1] != '\n' || memchr (file.ptr, 0, file.len) != NULL))
@@ -85,7 +85,6 @@ int public_key_load (const char *path, char out[LINK_KEY_BYTES], struct err *err
         memcpy (out, file.ptr, LINK_KEY_BYTES - 1);
         out[LINK_KEY_BYTES - 1] = '\0';
     }
-    buf_release (&file);
     return rc;
 }
 

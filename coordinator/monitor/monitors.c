@@ -211,11 +211,9 @@ void monitors_note_run_ended (struct monitors *monitors)
  * connected. */
 static bool is_gone (struct monitors *monitors, const struct hub_monitor *who)
 {
-    struct buf frame = { .max = SNAPSHOT_HEAD_BYTES };
+    LOCAL_BUF frame = { .max = SNAPSHOT_HEAD_BYTES };
     snapshot_begin_answer (&frame);
-    bool gone = !hub_answer (monitors->hub, who, frame.ptr, frame.len) && errno == EHOSTUNREACH;
-    buf_release (&frame);
-    return gone;
+    return !hub_answer (monitors->hub, who, frame.ptr, frame.len) && errno == EHOSTUNREACH;
 }
 
 bool monitors_are_caught_up (struct monitors *monitors)

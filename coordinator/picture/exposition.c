@@ -102,14 +102,13 @@ void exposition_begin_family (struct exposition *exposition, const char *name)
 /* The syntax knows three escapes: \\, \" and \n. A newline cannot come here: control characters are visible text. */
 static void put_escaped (struct text value, struct buf *out)
 {
-    struct buf safe = { .max = 16 * LABEL_COLUMNS };
+    LOCAL_BUF safe = { .max = 16 * LABEL_COLUMNS };
     buf_escaped (&safe, value, LABEL_COLUMNS);
     for (size_t i = 0; i < safe.len; i++) {
         if (safe.ptr[i] == '\\' || safe.ptr[i] == '"')
             buf_byte (out, '\\');
         buf_byte (out, safe.ptr[i]);
     }
-    buf_release (&safe);
 }
 
 static void add_label (struct buf *out, char before, const char *name, struct text value)

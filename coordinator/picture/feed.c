@@ -91,7 +91,7 @@ static void gate_table_add (struct gate_table *table, const struct gate_wait *wa
 /* Call it once the board has folded the end of that pass. */
 static void gate_table_add_pass (struct gate_table *table, const struct board *board, const struct attempt_key *key)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct gate_hosts gates[GATES_OF_PASS_MAX];
     for (uint32_t i = 0; i < table->n; i++)
         if (attempt_key_equal (&table->items[i].key, key))
@@ -101,7 +101,6 @@ static void gate_table_add_pass (struct gate_table *table, const struct board *b
         struct gate_wait wait = gate_sum (key, &gates[i]);
         gate_table_add (table, &wait);
     }
-    arena_release (&arena);
 }
 
 const struct gate_wait *gate_table_find (const struct gate_table *table, const struct attempt_key *key, uint32_t word)
@@ -281,11 +280,10 @@ void feed_tick (struct feed *feed, uint64_t boot_ms)
 
 void feed_add_remark (struct feed *feed, struct text remark)
 {
-    struct buf safe = { .max = LINES_BYTES };
+    LOCAL_BUF safe = { .max = LINES_BYTES };
     buf_escaped (&safe, text_clip (remark, REMARK_BYTES), 0);
     feed->board->revision++;
     keep_note (feed, feed->board->clock_ms, buf_as_text (&safe));
-    buf_release (&safe);
 }
 
 uint64_t feed_notes_last (const struct feed *feed)

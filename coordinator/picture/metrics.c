@@ -434,7 +434,7 @@ void metrics_print (const struct scene *scene, const struct host_sums *sums, con
 
 void metrics_print_run (const struct feed *feed, const struct metrics_beside *beside, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct scene_query everything;
     struct scene scene;
     struct host_sums sums;
@@ -442,5 +442,4 @@ void metrics_print_run (const struct feed *feed, const struct metrics_beside *be
     scene_make (feed, &everything, beside->boot_ms, &arena, &scene);
     host_sums_make (&scene, &sums);
     metrics_print (&scene, &sums, beside, out);
-    arena_release (&arena);
 }

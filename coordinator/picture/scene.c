@@ -249,11 +249,10 @@ void scene_open_host (const struct scene *scene, uint32_t rank, struct scene_hos
 
 const char *scene_host_name (const struct scene *scene, uint32_t rank, char out[64])
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text name = scene_text (&arena, board_host_name (scene->board, rank), 63);
     if (!text_to_c (text_clip (name, 63), out, 64))
         strcpy (out, "?");
-    arena_release (&arena);
     return out;
 }
 

@@ -23,12 +23,11 @@ static void sort_hosts (const struct scene *scene, const struct board_verdict_gr
 
 static struct text fold_names (const struct scene *scene, const struct scene_group *group, struct arena *arena)
 {
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     struct buf out = { .max = 4 * SCENE_NAMES_COLUMNS + 16 };
     const uint32_t *hosts = group->says.hosts.items;
     buf_escaped (&out, plan_fold_hosts (&scene->board->plan, hosts, group->says.hosts.n, UINT32_MAX, &scratch),
                  SCENE_NAMES_COLUMNS);
-    arena_release (&scratch);
     return buf_finish (&out, arena);
 }
 
@@ -54,14 +53,12 @@ static uint32_t take_pass_hosts (const struct scene *scene, const struct scene_g
 
 static uint32_t find_cause (const struct scene *scene, const struct scene_group *group)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t *ranks = arena_array (&arena, scene->board->plan.hosts.n, sizeof (*ranks));
     struct pass_host *hosts = arena_array (&arena, scene->board->plan.hosts.n, sizeof (*hosts));
     uint32_t n = take_pass_hosts (scene, group, &arena, hosts, ranks);
     uint32_t cause = cascade_cause_find (hosts, n, group->says.cause);
-    cause = cause < n ? ranks[cause] : SCENE_NOBODY;
-    arena_release (&arena);
-    return cause;
+    return cause < n ? ranks[cause] : SCENE_NOBODY;
 }
 
 static bool has_rank (const struct scene_group *group, uint32_t rank)

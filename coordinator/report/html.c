@@ -93,8 +93,8 @@ static void choose_slowest (const struct scene *scene, enum choice *chosen)
 static uint32_t html_add_hosts (const struct report *report, enum choice *chosen, struct buf *out)
 {
     uint32_t left_out = 0;
-    struct buf host = { .max = HTML_MAX_BYTES };
-    struct buf escaped = { .max = HTML_MAX_BYTES };
+    LOCAL_BUF host = { .max = HTML_MAX_BYTES };
+    LOCAL_BUF escaped = { .max = HTML_MAX_BYTES };
     for (uint32_t i = 0; i < report->scene->hosts_n; i++) {
         if (chosen[i] != CHOSEN)
             continue;
@@ -110,8 +110,6 @@ static uint32_t html_add_hosts (const struct report *report, enum choice *chosen
         buf_puts (out, out->len ? "," : "");
         buf_add_text (out, buf_as_text (&escaped));
     }
-    buf_release (&host);
-    buf_release (&escaped);
     return left_out;
 }
 
@@ -136,10 +134,10 @@ static bool html_add_drift (const struct report *report, struct buf *out)
                                            .slice = report->plan->slice,
                                            .policy = "of the run",
                                            .pins_missing = report->drift.pins_missing };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct drift drift;
-    struct buf json = { .max = MEMBER_MAX_BYTES };
-    struct buf escaped = { .max = MEMBER_MAX_BYTES };
+    LOCAL_BUF json = { .max = MEMBER_MAX_BYTES };
+    LOCAL_BUF escaped = { .max = MEMBER_MAX_BYTES };
     drift_compare_hosts (report->receipt, &report->drift, &arena, &drift);
     drift_json (&drift, &subject, &json);
     add_json (buf_as_text (&json), &escaped);
@@ -148,9 +146,6 @@ static bool html_add_drift (const struct report *report, struct buf *out)
         buf_puts (out, ",\"drift\":");
         buf_add_text (out, buf_as_text (&escaped));
     }
-    buf_release (&json);
-    buf_release (&escaped);
-    arena_release (&arena);
     return fits;
 }
 
@@ -158,11 +153,11 @@ static bool html_add_drift (const struct report *report, struct buf *out)
  * again. */
 static void add_passes_and_hosts (const struct report *report, struct left_out *left_out, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct passes passes = passes_of (report, &arena);
     size_t room = out->max - out->len - FRAME_BYTES;
     room -= passes_take (&passes, false, room / 2);
-    struct buf hosts = { .max = room };
+    LOCAL_BUF hosts = { .max = room };
     add_standing_out (report, left_out, &hosts);
     room -= hosts.len;
     room -= passes_take (&passes, false, room);
@@ -174,8 +169,6 @@ static void add_passes_and_hosts (const struct report *report, struct left_out *
     buf_puts (out, ",\"hosts\":[");
     buf_add_text (out, buf_as_text (&hosts));
     buf_puts (out, "]}</script>\n");
-    buf_release (&hosts);
-    arena_release (&arena);
 }
 
 static void add_data (const struct report *report, struct left_out *left_out, struct buf *out)
@@ -208,7 +201,7 @@ static uint32_t attempts_left_out (const struct report *report)
 /* Empty: nothing. */
 static void say_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
 {
-    struct buf list = { .max = FRAME_BYTES };
+    LOCAL_BUF list = { .max = FRAME_BYTES };
     add_count (attempts_left_out (report), "", "early attempt of a host", "early attempts of hosts", &list);
     add_count (left_out->again, "", "pass that was run again", "passes that were run again", &list);
     add_count (left_out->passes, "", "pass of an earlier rung", "passes of earlier rungs", &list);
@@ -223,17 +216,15 @@ static void say_left_out (const struct report *report, const struct left_out *le
         xml_text (out, text_clip (report->scene->board->run, RUN_SHOWN_BYTES), 0);
         buf_puts (out, " --print json.");
     }
-    buf_release (&list);
 }
 
 static void add_left_out (const struct report *report, const struct left_out *left_out, struct buf *out)
 {
-    struct buf sentence = { .max = FRAME_BYTES };
+    LOCAL_BUF sentence = { .max = FRAME_BYTES };
     say_left_out (report, left_out, &sentence);
     buf_printf (out, "<p id=\"left-out\"%s>", sentence.len ? "" : " hidden");
     buf_add_text (out, buf_as_text (&sentence));
     buf_puts (out, "</p>\n");
-    buf_release (&sentence);
 }
 
 /* ---- the page ---- */

@@ -202,12 +202,11 @@ static void junit_add_body (const struct rung_receipt *at, struct buf *out)
     const struct cause *cause = &at->cause;
     if (!cause->text.len && !cause->owner && !cause->evidence.len)
         return;
-    struct buf line = { .max = 2 * TEXT_MAX_BYTES };
+    LOCAL_BUF line = { .max = 2 * TEXT_MAX_BYTES };
     buf_add_text (&line, cause->text.len ? cause->text : text_of (enum_name_of (&outcome_names, at->outcome)));
     if (cause->owner)
         failure_print_owner (&line, cause->certainty, cause->owner, cause->else_owner, cause->signature);
     xml_lines (out, buf_as_text (&line));
-    buf_release (&line);
     xml_lines (out, cause->evidence);
     xml_lines (out, cause->next);
 }

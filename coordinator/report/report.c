@@ -82,7 +82,7 @@ static const char *reference_of (char byte)
 
 void xml_text (struct buf *out, struct text text, uint32_t columns)
 {
-    struct buf escaped = { .max = UINT32_MAX };
+    LOCAL_BUF escaped = { .max = UINT32_MAX };
     buf_escaped (&escaped, text, columns);
     for (size_t i = 0; i < escaped.len; i++) {
         const char *reference = reference_of ((char) escaped.ptr[i]);
@@ -91,7 +91,6 @@ void xml_text (struct buf *out, struct text text, uint32_t columns)
         else
             buf_byte (out, escaped.ptr[i]);
     }
-    buf_release (&escaped);
 }
 
 void xml_lines (struct buf *out, struct text lines)
@@ -219,7 +218,7 @@ static uint32_t cause_of (const struct pass_host *hosts, const struct sorted *pa
 static void find_causes (const struct report *report, const struct sorted *pass, const struct report_attempts *all)
 {
     const struct report_attempt *before = NULL; /* cascades of one cause say the same */
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     const struct pass_host *hosts = pass_hosts (report, pass, &arena);
     for (uint32_t i = 0; i < pass->n; i++) {
         struct report_attempt *attempt = pass->items[i];
@@ -230,7 +229,6 @@ static void find_causes (const struct report *report, const struct sorted *pass,
         attempt->cause = same ? before->cause : cause_of (hosts, pass, attempt->receipt, all);
         before = attempt;
     }
-    arena_release (&arena);
 }
 
 /* From the last on, so that they stand as the attempts do. */
@@ -317,7 +315,7 @@ static json_t *pass_json (struct report_attempt *const *pass, uint32_t n)
 
 struct passes passes_of (const struct report *report, struct arena *arena)
 {
-    struct arena own = { 0 };
+    LOCAL_ARENA own = { 0 };
     struct report_attempts attempts = report_attempts_of (report, &own);
     struct passes out = { .items = arena_array (arena, attempts.n, sizeof (*out.items)) };
     const struct scene_attempt *later = NULL; /* the last is looked at first */
@@ -336,7 +334,6 @@ struct passes passes_of (const struct report *report, struct arena *arena)
         item->again = !whole || (later && later->key.rung == of->key.rung && later->key.pass == of->key.pass);
         later = whole ? of : later;
     }
-    arena_release (&own);
     return out;
 }
 

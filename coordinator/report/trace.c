@@ -286,7 +286,7 @@ void trace_perfetto (const struct report *report, struct buf *out)
 {
     static const struct mesh no_mesh = { 0 };
     const struct slice_receipt *receipt = report->receipt;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct tracing tracing = { .report = report,
                                .mesh = receipt->headers.n ? &receipt->headers.items[0].mesh : &no_mesh,
                                .out = out };
@@ -301,5 +301,4 @@ void trace_perfetto (const struct report *report, struct buf *out)
         trace_add_attempt (&tracing, &tracing.attempts.items[i]);
     buf_puts (out, "]\n");
     arena_release (&tracing.arena);
-    arena_release (&arena);
 }

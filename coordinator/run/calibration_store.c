@@ -61,15 +61,13 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
 static int calibration_store_add_one (sqlite3 *db, struct measure measure, struct err *err)
 {
     (void) record_fit (&measure_record, &measure);
-    struct buf bytes = { .max = MEASURE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = MEASURE_MAX_BYTES };
     wire_put_record (&bytes, &measure_record, &measure);
-    int rc = database_change (db, "write a measure", NULL, err,
-                              "INSERT OR IGNORE INTO measure (signature, run, rung, pass, wall_ms, record)"
-                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                              "tttiib", measure.signature, measure.run, measure.rung, (uint64_t) measure.pass,
-                              measure.ended_wall_ms, buf_as_text (&bytes));
-    buf_release (&bytes);
-    return rc;
+    return database_change (db, "write a measure", NULL, err,
+                            "INSERT OR IGNORE INTO measure (signature, run, rung, pass, wall_ms, record)"
+                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                            "tttiib", measure.signature, measure.run, measure.rung, (uint64_t) measure.pass,
+                            measure.ended_wall_ms, buf_as_text (&bytes));
 }
 
 static int calibration_store_add_all (sqlite3 *db, const struct measure_list *measures, struct err *err)

@@ -263,7 +263,7 @@ static void tell_outputs (struct driver *driver)
         driver->ended)
         return;
     driver->outputs_told_ms = driver->now_ms;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct fact_output_awaited told = { 0 };
     uint32_t *hosts = arena_array (&arena, HOSTS_MAX, sizeof (*hosts));
     uint32_t n = coord_awaited_hosts (driver->coord, &told.key, hosts);
@@ -272,7 +272,6 @@ static void tell_outputs (struct driver *driver)
         output_watch_tell (driver->outputs, hosts, n, driver->now_ms, &arena, &told);
         driver_step (driver, &in);
     }
-    arena_release (&arena);
 }
 
 /* Notes the time, because workers outlive this process by limits.exit, counted from its end. */

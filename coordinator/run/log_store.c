@@ -93,7 +93,7 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
     struct told *told = &store->told[chunk->host];
     if (log_store_is_told (chunk) || told->n == TOLD_MAX)
         return;
-    struct buf why = { .max = SENTENCE_MAX_BYTES };
+    LOCAL_BUF why = { .max = SENTENCE_MAX_BYTES };
     if (reason)
         buf_printf (&why, "cannot write the coordinator's log: %s", reason);
     else
@@ -101,7 +101,6 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
                     (unsigned long long) chunk->gap_bytes, (unsigned long long) chunk->offset);
     if (store->lost (store->owner, chunk->host, &chunk->key, buf_as_text (&why)))
         *told = (struct told){ chunk->key, told->n + 1 };
-    buf_release (&why);
 }
 
 static void chunk_done (void *job)

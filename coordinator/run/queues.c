@@ -127,12 +127,10 @@ void remark_queue_add (struct remark_queue *queue, uint32_t host, struct text se
 
 static void queues_tell (const struct remark_queue *queue, const struct remark *remark)
 {
-    struct arena arena = { 0 };
-    struct buf hosts = { .max = HOSTS_BYTES };
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF hosts = { .max = HOSTS_BYTES };
     buf_escaped (&hosts, plan_fold_hosts (queue->plan, remark->hosts, remark->n, UINT32_MAX, &arena), HOSTS_COLUMNS);
     log_print (queue->log, "%s: %.*s", buf_c (&hosts), (int) remark->len, remark->words);
-    buf_release (&hosts);
-    arena_release (&arena);
 }
 
 void remark_queue_tell (struct remark_queue *queue, uint64_t now_ms)

@@ -249,11 +249,10 @@ static struct board_metric *metric_for (struct board *board, const struct fact_m
 
 static void keep_culprits (struct board *board, const struct fact_metric_judged *judged, struct board_metric *metric)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     board_text_set (&metric->culprits,
                     plan_fold_hosts (&board->plan, judged->culprits.items, judged->culprits.n, UINT32_MAX, &arena),
                     BOARD_CAUSE_MAX_BYTES);
-    arena_release (&arena);
     metric->contradicted = 0;
     for (uint32_t i = 0; i < judged->contradicted.n; i++)
         metric->contradicted += judged->contradicted.items[i].count;
@@ -264,7 +263,7 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     struct board_metric *metric = judged->key.rung < board->plan.rungs.n ? metric_for (board, judged) : NULL;
     if (metric == NULL)
         return;
-    struct buf axes = { .max = NAME_MAX_BYTES };
+    LOCAL_BUF axes = { .max = NAME_MAX_BYTES };
     for (uint32_t i = 0; i < judged->axes.n; i++) {
         buf_puts (&axes, i ? ", " : "");
         buf_add_text (&axes, judged->axes.items[i]);
@@ -272,7 +271,6 @@ static void apply_metric (struct board *board, const struct fact_metric_judged *
     board_text_set (&metric->name, judged->metric, WORD_MAX_BYTES);
     board_text_set (&metric->axes, buf_as_text (&axes), NAME_MAX_BYTES);
     board_text_set (&metric->why, judged->why, BOARD_CAUSE_MAX_BYTES);
-    buf_release (&axes);
     metric->key = judged->key;
     metric->value = judged->value;
     metric->proof = judged->proof;

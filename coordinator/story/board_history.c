@@ -193,7 +193,7 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
     if ((outcome != OUTCOME_BLOCKED && outcome != OUTCOME_LOST && !cancelled) || rung >= board->plan.rungs.n)
         return;
     struct text known_bad = cancelled ? (struct text){ 0 } : board->plan.rungs.items[rung].known_bad;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     for (uint32_t i = 0; i < board->plan.hosts.n && !cancelled; i++)
         up -= is_lost (&board->hosts[i]);
     for (uint32_t i = 0; i < board->plan.hosts.n; i++) {
@@ -215,7 +215,6 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
         if ((lost || known_bad.len) && !host->accounted && !was_tried (host, rung))
             close_host (board, &verdict, at_ms);
     }
-    arena_release (&arena);
 }
 
 /* ---- the part of a board that knows how long phases of the running pass take ---- */

@@ -61,9 +61,8 @@ struct text board_rung_id (const struct board *board, uint32_t rung)
 
 void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     buf_escaped (out, plan_fold_hosts (&board->plan, hosts, n, UINT32_MAX, &arena), 0);
-    arena_release (&arena);
 }
 
 /* ---- board words ---- */

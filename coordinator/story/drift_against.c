@@ -337,7 +337,7 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
     struct drift_comparison work = { .query = query, .arena = arena, .out = out };
     struct drift_comparison work_before = { .query = query, .arena = arena, .out = &ignored };
     struct comparison comparison = { .work = &work, .before = &work_before };
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     *out = (struct drift){ .of = now };
     drift_hosts_of_receipt (now, arena, &work.hosts);
     drift_hosts_of_receipt (before, arena, &work_before.hosts);
@@ -357,5 +357,4 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
     compare_measures (&comparison, now, before, &scratch);
     drift_items_sort (out);
     mem_free (comparison.changes.items);
-    arena_release (&scratch);
 }

@@ -324,7 +324,7 @@ static bool differs_by_place (const struct drift_comparison *work, const struct 
 {
     bool flags = fact->section == SECTION_POLICY || fact->section == SECTION_LAUNCHED ||
                  (fact->section == SECTION_FACT && text_starts (fact->name, "env."));
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text first = { 0 };
     bool same = flags && fact->values_n > 1 && !fact->absent_n;
     for (uint32_t v = 0, n = 0; same && v < fact->values_n; v++) {
@@ -340,7 +340,6 @@ static bool differs_by_place (const struct drift_comparison *work, const struct 
             first = plain;
         }
     }
-    arena_release (&arena);
     return same;
 }
 

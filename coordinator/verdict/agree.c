@@ -289,7 +289,7 @@ static void tell_programs (struct comparison *comparison, const struct result *m
 struct text program_difference_text (const struct result *mine, const struct result *theirs, bool one_other,
                                      struct arena *arena)
 {
-    struct arena words = { 0 };
+    LOCAL_ARENA words = { 0 };
     struct comparison comparison = { .arena = &words,
                                      .others = one_other ? "the other host" : "the other hosts",
                                      .have = one_other ? "has it" : "have it",
@@ -302,7 +302,6 @@ struct text program_difference_text (const struct result *mine, const struct res
         buf_printf (&comparison.said, "; and %u more", comparison.n - DIFFERENCE_SHOWN);
     struct text said = text_copy (arena, text_clip (buf_as_text (&comparison.said), SAID_BYTES));
     buf_release (&comparison.said);
-    arena_release (&words);
     return said;
 }
 

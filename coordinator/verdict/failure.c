@@ -79,14 +79,12 @@ static void take_decision (const struct cause_decision *of, struct verdict *out)
 
 struct text failure_stack (const struct result *result, struct arena *arena)
 {
-    struct buf lines = { .max = STACK_MAX_BYTES + STACK_LINES_MAX };
+    LOCAL_BUF lines = { .max = STACK_MAX_BYTES + STACK_LINES_MAX };
     for (uint32_t i = 0; i < result->stack.n; i++) {
         buf_puts (&lines, i ? "\n" : "");
         buf_add_text (&lines, result->stack.items[i]);
     }
-    struct text stack = text_copy (arena, text_clip (buf_as_text (&lines), EVIDENCE_MAX_BYTES));
-    buf_release (&lines);
-    return stack;
+    return text_copy (arena, text_clip (buf_as_text (&lines), EVIDENCE_MAX_BYTES));
 }
 
 /* The name in "jaxlib.XlaRuntimeError: ..."; empty: not an exception. */

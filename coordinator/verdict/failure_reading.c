@@ -80,14 +80,12 @@ static void failure_reading_join (const struct signature_set *set, const struct 
 
 static struct text lines_joined (const struct text *lines, uint32_t n, uint32_t most_bytes, struct arena *arena)
 {
-    struct buf all = { .max = PEERS_MAX_BYTES };
+    LOCAL_BUF all = { .max = PEERS_MAX_BYTES };
     for (uint32_t i = 0; i < n; i++) {
         buf_puts (&all, i ? "\n" : "");
         buf_add_text (&all, lines[i]);
     }
-    struct text joined = text_copy (arena, text_clip (buf_as_text (&all), most_bytes));
-    buf_release (&all);
-    return joined;
+    return text_copy (arena, text_clip (buf_as_text (&all), most_bytes));
 }
 
 /* If only noise was recognised, or nothing, the lines that look like errors are quoted as well. */

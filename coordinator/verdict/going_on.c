@@ -74,7 +74,7 @@ static uint32_t option_words (struct text word, const char *added)
 static struct text command_again (const struct plan *plan, const char *added, struct arena *arena)
 {
     const text_list *words = &plan->origin.command;
-    struct buf line = { .max = COMMAND_BYTES };
+    LOCAL_BUF line = { .max = COMMAND_BYTES };
     for (uint32_t i = 0; i < words->n; i++) {
         uint32_t skip = option_words (words->items[i], added);
         if (skip)
@@ -84,10 +84,7 @@ static struct text command_again (const struct plan *plan, const char *added, st
     }
     buf_printf (&line, " %s", added);
     bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
-    struct text command = whole ? text_copy (arena, buf_as_text (&line))
-                                : text_format (arena, "the same command with %s", added);
-    buf_release (&line);
-    return command;
+    return whole ? text_copy (arena, buf_as_text (&line)) : text_format (arena, "the same command with %s", added);
 }
 
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena)

@@ -357,7 +357,7 @@ void reduce_judge_metric (const struct reduction_input *in, struct reduction_ver
     uint32_t axes = 0;
     if (!readable (in, out, &axes))
         return;
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     struct reduce_group_list groups = reduce_make_groups (in, axes, &scratch);
     struct report *reports = arena_array (&scratch, in->hosts, sizeof (*reports));
     enum proof *proofs = arena_array (&scratch, reduce_device_count (in), sizeof (*proofs));
@@ -369,7 +369,6 @@ void reduce_judge_metric (const struct reduction_input *in, struct reduction_ver
     reduce_settle (in, &groups, reports, proofs, out, arena);
     take_right_value (in, reports, out);
     count_contradicted (in, reports, out);
-    arena_release (&scratch);
 }
 
 /* ---- deal ---- */

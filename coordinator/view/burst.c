@@ -105,7 +105,7 @@ static void share (struct burst *burst, enum fact_kind kind, struct text why, ui
 static void share_violation (struct burst *burst, const struct fact_cache_violated *violated)
 {
     const struct finding *finding = &violated->finding;
-    struct buf why = { .max = WHY_BYTES };
+    LOCAL_BUF why = { .max = WHY_BYTES };
     buf_printf (&why, "%s: %s", finding_is_violation (finding->kind) ? "cache violated" : "cache",
                 enum_name_of (&finding_kind_names, finding->kind));
     if (finding->token)
@@ -115,14 +115,12 @@ static void share_violation (struct burst *burst, const struct fact_cache_violat
     buf_puts (&why, finding->detail.len ? ": " : "");
     buf_add_text (&why, text_clip (finding->detail, WHY_BYTES / 4));
     share (burst, FACT_CACHE_VIOLATED, buf_as_text (&why), violated->host, 0);
-    buf_release (&why);
 }
 
 static void share_asked (struct burst *burst, const struct fact_host_asked *asked)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     share (burst, FACT_HOST_ASKED, host_asked_text (asked, false, &arena), asked->host, 0);
-    arena_release (&arena);
 }
 
 /* False: it is nothing that hosts share. */
@@ -154,14 +152,13 @@ static bool burst_take (struct burst *burst, const struct board *board, const st
 /* Of one host with its address. */
 static void add_asked (const struct board *board, const struct shared *shared, struct buf *words)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t host = shared->hosts[0];
     struct text why = { shared->why, shared->why_len };
     if (shared->n == 1 && host < board->plan.hosts.n && board->hosts[host].asked.ssh)
         why = host_asked_text (&board->hosts[host].asked, true, &arena);
     buf_puts (words, shared->n > 1 ? ": each " : " ");
     buf_add_text (words, why);
-    arena_release (&arena);
 }
 
 static void add_what_befell (const struct board *board, const struct shared *shared, struct buf *words)
@@ -203,7 +200,7 @@ static void add_event (const struct board *board, const struct shared *shared, s
 
 static void tell_events (struct burst *burst, const struct board *board, const struct style *style, struct buf *out)
 {
-    struct buf words = { .max = WORDS_BYTES };
+    LOCAL_BUF words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < burst->n; i++) {
         add_event (board, &burst->items[i], &words);
         plain_line (burst->at_ms, &words, style, out);
@@ -214,7 +211,6 @@ static void tell_events (struct burst *burst, const struct board *board, const s
         plain_line (burst->at_ms, &words, style, out);
     }
     burst->n = burst->more_n = 0;
-    buf_release (&words);
 }
 
 /* ---- failures of the running pass ---- */
@@ -263,7 +259,7 @@ static void tell_failures (struct burst *burst, const struct board *board, uint3
                            struct buf *out)
 {
     const struct board_pass *pass = board_running_pass (board);
-    struct buf words = { .max = WORDS_BYTES };
+    LOCAL_BUF words = { .max = WORDS_BYTES };
     uint32_t lines = 0, n = pass ? pass->groups.n : 0, from = burst->first;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = (from + k) % n;
@@ -283,7 +279,6 @@ static void tell_failures (struct burst *burst, const struct board *board, uint3
         plain_line (burst->at_ms, &words, style, out);
     }
     burst->told_ungrouped = pass ? pass->ungrouped_n : 0;
-    buf_release (&words);
 }
 
 /* Of a correction, the hosts whose failure was told. */
@@ -322,7 +317,7 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
         return;
     const struct board_pass *pass = &board->rungs[key->rung].passes[key->pass];
     uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
-    struct buf words = { .max = WORDS_BYTES };
+    LOCAL_BUF words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < pass->corrections.n; i++) {
         uint32_t n = told_among (burst, &pass->corrections.items[i], hosts);
         if (n == 0)
@@ -330,7 +325,6 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
         add_correction (board, &pass->corrections.items[i], hosts, n, &words);
         plain_line (fact->at_ms, &words, style, out);
     }
-    buf_release (&words);
     mem_free (hosts);
 }
 
@@ -340,7 +334,7 @@ static void tell_warnings (struct burst *burst, const struct board *board, const
                            const struct style *style, struct buf *out)
 {
     const struct result *result = &fact->of.attempt_ended.result;
-    struct buf words = { .max = WORDS_BYTES };
+    LOCAL_BUF words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < result->notes.n; i++) {
         if (!text_is (result->notes.items[i].source, NOTE_WARNING) || burst->warnings > WARNINGS_TOLD)
             continue;
@@ -353,7 +347,6 @@ static void tell_warnings (struct burst *burst, const struct board *board, const
         }
         plain_line (fact->at_ms, &words, style, out);
     }
-    buf_release (&words);
 }
 
 /* ---- both ---- */
@@ -384,11 +377,10 @@ void burst_fact (struct burst *burst, const struct board *board, const struct fa
         begin_waiting (burst, now_ms);
         return;
     }
-    struct buf lines = { .max = 4 * WORDS_BYTES };
+    LOCAL_BUF lines = { .max = 4 * WORDS_BYTES };
     plain_fact (board, fact, style, &lines);
     tell_corrections (burst, board, fact, style, &lines);
     if (lines.len)
         burst_tell (burst, board, UINT64_MAX, style, out);
     buf_add (out, lines.ptr, lines.len);
-    buf_release (&lines);
 }

@@ -31,13 +31,12 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
 static void drift_sentence_add_hosts (const struct text *names, uint32_t n, const struct drift_sentence_limits *limits,
                                       struct buf *out)
 {
-    struct buf folded = { .max = HOSTS_TEXT_MAX_BYTES };
+    LOCAL_BUF folded = { .max = HOSTS_TEXT_MAX_BYTES };
     hostset_fold (names, n, &folded);
     if (limits->hosts_bytes && (folded.overflow || folded.len > limits->hosts_bytes))
         buf_printf (out, "%u hosts (%.*s ...)", n, TEXT_ARG (names[0]));
     else
         buf_add_text (out, buf_as_text (&folded));
-    buf_release (&folded);
 }
 
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,

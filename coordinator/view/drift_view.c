@@ -224,13 +224,12 @@ static json_t *sentences_json (const struct drift *drift, const struct drift_ite
 {
     json_t *array = json_array ();
     const struct drift_group *group;
-    struct buf sentence = { .max = FOLDED_BYTES_MAX };
+    LOCAL_BUF sentence = { .max = FOLDED_BYTES_MAX };
     for (uint32_t at = 0; (group = drift_minority_next (item, &at));) {
         buf_clear (&sentence);
         drift_sentence (drift, item, group, &whole, &sentence);
         json_array_append_new (array, text_json (buf_as_text (&sentence)));
     }
-    buf_release (&sentence);
     return array;
 }
 
@@ -316,7 +315,7 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
 {
     struct drift_query query = *asked;
     query.all = true;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct drift drift;
     json_t *array = json_array ();
     drift_compare_hosts (receipt, &query, &arena, &drift);
@@ -333,7 +332,6 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
         json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups,
                                                  "verdict", enum_name_of (&drift_verdict_names, item->verdict)));
     }
-    arena_release (&arena);
     return array;
 }
 
@@ -398,14 +396,13 @@ static bool digest_of_json (const json_t *json, char hex[DIGEST_HEX_BYTES])
 
 void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     char hex[DIGEST_HEX_BYTES] = "";
     struct slice_receipt kept = kept_receipt (receipt, &arena);
     json_t *body = record_to_json (&slice_receipt_record, &kept);
     digest_of_json (body, hex);
     json_t *file = json_pack ("{s:s, s:s, s:o}", "schema", baseline_schema, "sha256", hex, "receipt", body);
     json_print_release (file, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII, out);
-    arena_release (&arena);
 }
 
 static int read_baseline (const json_t *file, struct slice_receipt *out, struct arena *arena, struct err *err)

@@ -119,11 +119,10 @@ static uint32_t id_columns (const struct board *board, const struct style *style
 {
     uint32_t widest = 0, most = style->columns ? style->columns / 3 : ID_MAX_BYTES;
     for (uint32_t i = 0; i < board->plan.rungs.n; i++) {
-        struct buf id = { .max = ROW_BYTES };
+        LOCAL_BUF id = { .max = ROW_BYTES };
         style_print_text (style, board->plan.rungs.items[i].id, &id);
         uint32_t wide = text_columns (buf_as_text (&id));
         widest = wide > widest ? wide : widest;
-        buf_release (&id);
     }
     return widest < most ? widest : most;
 }
@@ -151,13 +150,12 @@ static void add_running (struct line *line, const struct board_pass *pass, uint3
 
 static void add_ended (struct line *line, const struct board_pass *pass, uint32_t room)
 {
-    struct buf counts = { .max = ROW_BYTES };
+    LOCAL_BUF counts = { .max = ROW_BYTES };
     if (pass->skipped)
         buf_puts (&counts, "skipped");
     else
         plain_counts (pass, &counts);
     line_cell (line, buf_as_text (&counts), room, room);
-    buf_release (&counts);
 }
 
 static void grid_add_time (struct line *line, uint64_t ms, uint32_t column)
@@ -211,13 +209,12 @@ static void grid_row (const struct board *board, uint32_t rung, uint64_t now_ms,
 
 static void draw_waiting (const struct board *board, uint64_t now_ms, struct doc *doc)
 {
-    struct buf lines = { .max = WAITING_BYTES };
+    LOCAL_BUF lines = { .max = WAITING_BYTES };
     waiting_append_lines (board, now_ms, WAITING_LINES, set_columns (&doc->style), &lines);
     struct text rest = buf_as_text (&lines), line;
     doc->paint = PAINT_WARN;
     while (text_cut (&rest, '\n', &line))
         doc_say (doc, "", NULL, line);
-    buf_release (&lines);
 }
 
 void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)

@@ -64,7 +64,7 @@ void line_text (struct line *line, struct text text)
 {
     if (line->full || text.len == 0)
         return;
-    struct buf safe = { .max = PIECE_MAX_BYTES };
+    LOCAL_BUF safe = { .max = PIECE_MAX_BYTES };
     buf_escaped (&safe, line->put ? text_clip (text, CELL_MAX_BYTES) : text, 0);
     struct text pieces = buf_as_text (&safe);
     for (uint32_t at = 0, len; at < pieces.len && !line->full; at += len) {
@@ -72,7 +72,6 @@ void line_text (struct line *line, struct text text)
         len = utf8_next (pieces, at, &character);
         put_character (line, pieces.ptr + at, len, character);
     }
-    buf_release (&safe);
 }
 
 void line_puts (struct line *line, const char *c_string)
@@ -129,12 +128,11 @@ void line_cell (struct line *line, struct text text, uint32_t most, uint32_t col
 {
     struct style style = { .unicode = line->style->unicode, .columns = most };
     uint32_t to = line->columns + columns;
-    struct buf cell = { .max = CELL_MAX_BYTES };
+    LOCAL_BUF cell = { .max = CELL_MAX_BYTES };
     struct line inner = line_begin (&cell, &style);
     line_text (&inner, text);
     line_text (line, buf_as_text (&cell));
     line_pad (line, to);
-    buf_release (&cell);
 }
 
 void line_column (struct line *line, const struct line_column *column, struct text text)
@@ -228,7 +226,7 @@ void doc_hosts (struct doc *doc, const struct text *names, uint32_t n)
 
 static void doc_add_references (struct doc *doc, struct text text)
 {
-    struct buf safe = { .max = LINE_BYTES_MAX };
+    LOCAL_BUF safe = { .max = LINE_BYTES_MAX };
     buf_escaped (&safe, text, 0);
     for (size_t i = 0; i < safe.len; i++) {
         uint8_t c = safe.ptr[i];
@@ -237,7 +235,6 @@ static void doc_add_references (struct doc *doc, struct text text)
         else
             buf_byte (doc->out, c);
     }
-    buf_release (&safe);
 }
 
 static void doc_put_markdown (struct doc *doc, const char *lead, const char *behind)

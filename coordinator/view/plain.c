@@ -376,7 +376,7 @@ void plain_fact (const struct board *board, const struct fact *fact, const struc
 void plain_waiting (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out)
 {
     struct printer printer = { .board = board, .style = style, .out = out };
-    struct buf lines = { .max = SENTENCE_BYTES };
+    LOCAL_BUF lines = { .max = SENTENCE_BYTES };
     buf_init (&printer.words, SENTENCE_BYTES);
     waiting_append_lines (board, now_ms, WAITING_LINES, SET_COLUMNS, &lines);
     for (struct text rest = buf_as_text (&lines), line; text_cut (&rest, '\n', &line);) {
@@ -384,7 +384,6 @@ void plain_waiting (const struct board *board, uint64_t now_ms, const struct sty
         plain_say (&printer, now_ms);
     }
     buf_release (&printer.words);
-    buf_release (&lines);
 }
 
 /* ---- groups ---- */
@@ -393,7 +392,7 @@ enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
 
 void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out)
 {
-    struct buf set = { .max = SET_BYTES };
+    LOCAL_BUF set = { .max = SET_BYTES };
     board_print_hosts (board, hosts, n, &set);
     if (columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= columns) {
         buf_add_text (out, buf_as_text (&set));
@@ -405,7 +404,6 @@ void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t 
             buf_puts (out, " ...)");
         }
     }
-    buf_release (&set);
 }
 
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out)
@@ -438,11 +436,10 @@ static void card_put (const struct style *style, const char *label, struct text 
 {
     if (!words.len)
         return;
-    struct buf line = { .max = 4 * SENTENCE_BYTES };
+    LOCAL_BUF line = { .max = 4 * SENTENCE_BYTES };
     buf_escaped_after (&line, label, words, 0);
     buf_printf (out, "%*s", CARD_INDENT, "");
     line_wrap (out, buf_as_text (&line), CARD_INDENT, CARD_INDENT + 2, style->columns);
-    buf_release (&line);
 }
 
 static bool card_is_cause (const struct board_verdict_group *group)
@@ -453,7 +450,7 @@ static bool card_is_cause (const struct board_verdict_group *group)
 static void card_put_cause (const struct board *board, const struct board_verdict_group *group, uint32_t of,
                             const struct style *style, struct buf *out)
 {
-    struct buf label = { .max = SENTENCE_BYTES };
+    LOCAL_BUF label = { .max = SENTENCE_BYTES };
     if (group->varies) { /* the line is this host's, others have other numbers */
         board_print_hosts (board, group->hosts.items, 1, &label);
         buf_puts (&label, ": ");
@@ -474,7 +471,6 @@ static void card_put_cause (const struct board *board, const struct board_verdic
     if (text_starts (next, "to go on with the ") && text_find (next, TEXT_LIT ("; "), NULL))
         (void) text_cut (&next, ';', &way); /* the way on is told once, below */
     card_put (style, "next: ", text_trimmed (next), out);
-    buf_release (&label);
 }
 
 /* "  3 others fell with it: h[0-1,3]"; who was only stopped is not told. */

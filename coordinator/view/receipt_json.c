@@ -311,7 +311,7 @@ static void add_indented (struct text json, struct buf *out)
 /* One after the other: all of them as one tree are many times as large as their text. */
 static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
-    struct buf one = { .max = out->max };
+    LOCAL_BUF one = { .max = out->max };
     for (uint32_t i = 0; i < receipt->hosts.n && !out->overflow; i++) {
         buf_clear (&one);
         json_print_release (host_json (receipt, i), LAYOUT, &one);
@@ -321,14 +321,13 @@ static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct 
         add_indented (text_clip (buf_as_text (&one), (uint32_t) one.len - 1), out);
     }
     buf_puts (out, receipt->hosts.n ? "\n " : "");
-    buf_release (&one);
 }
 
 /* `json` has an empty list of hosts. */
 static void print_with_hosts (json_t *json, const struct slice_receipt *receipt, struct buf *out)
 {
     uint32_t at;
-    struct buf rest = { .max = out->max };
+    LOCAL_BUF rest = { .max = out->max };
     json_print_release (json, LAYOUT, &rest);
     out->overflow |= rest.overflow || !text_find (buf_as_text (&rest), TEXT_LIT (HOSTS_OPEN), &at);
     if (!out->overflow) {
@@ -337,7 +336,6 @@ static void print_with_hosts (json_t *json, const struct slice_receipt *receipt,
         receipt_json_add_hosts (receipt, out);
         buf_add (out, rest.ptr + at, rest.len - at);
     }
-    buf_release (&rest);
 }
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
@@ -386,11 +384,10 @@ static int receipt_json_check_name (struct text name, struct err *err)
 {
     if (host_name_valid (name))
         return 0;
-    struct buf shown = { .max = ERR_TEXT_BYTES };
+    LOCAL_BUF shown = { .max = ERR_TEXT_BYTES };
     buf_escaped (&shown, name, 40);
     err_set (err, ERR_PARSE, "names a host '%s': expected up to %d letters, digits, '.', '_' and '-'", buf_c (&shown),
              HOST_NAME_MAX_BYTES);
-    buf_release (&shown);
     return -1;
 }
 

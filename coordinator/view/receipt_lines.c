@@ -214,7 +214,7 @@ static struct text paragraph_words (const struct paragraph *paragraph, const str
 static void add_paragraph (const struct slice_receipt *receipt, const struct paragraph *paragraph, struct buf *out)
 {
     uint32_t n = receipt->hosts.n;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text *words = arena_array (&arena, n, sizeof (*words)), *names = arena_array (&arena, n, sizeof (*names));
     const char *label = paragraph->label;
     for (uint32_t i = 0; i < n; i++)
@@ -234,7 +234,6 @@ static void add_paragraph (const struct slice_receipt *receipt, const struct par
         buf_byte (out, '\n');
         label = "         ";
     }
-    arena_release (&arena);
 }
 
 /* ---- the backend ---- */

@@ -192,7 +192,7 @@ static void text_add_program (const struct run_header *header, uint32_t rung, bo
 
 static void add_ladder (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     buf_puts (out, "ladder\n");
     for (uint32_t i = 0; i < header->rungs.n; i++) {
         struct receipt_line *lines;
@@ -212,7 +212,6 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
                 text_add_line (&lines[k], out);
         arena_reset (&arena);
     }
-    arena_release (&arena);
 }
 
 /* ---- what the passes proved ---- */
@@ -228,7 +227,7 @@ static void text_add_metrics (const struct slice_receipt *receipt, struct buf *o
 
 static void text_add_drift (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct drift_sentence_list summary;
     drift_sentence_list_make (receipt, drift, DRIFT_SHOWN, &arena, &summary);
     bool whole = receipt->headers.n == 1 && receipt->hosts.n == receipt->headers.items[0].hosts.n;
@@ -251,7 +250,6 @@ static void text_add_drift (const struct slice_receipt *receipt, const struct dr
                     summary.expected,
                     summary.too_few ? "; numbers differ that too few hosts have to be judged: sliceup drift --all"
                                     : "");
-    arena_release (&arena);
 }
 
 static void add_recoveries (const struct slice_receipt *receipt, struct buf *out)
@@ -391,7 +389,7 @@ static void put_row (struct doc *doc, struct text rung, const struct receipt_lin
 
 static void put_ladder (struct doc *doc, const struct slice_receipt *receipt, const struct run_header *header)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct receipt_line *lines;
     doc_table (doc, "rung | pass | outcome | hosts | took");
     for (uint32_t i = 0; i < header->rungs.n; i++) {
@@ -405,25 +403,23 @@ static void put_ladder (struct doc *doc, const struct slice_receipt *receipt, co
         arena_reset (&arena);
     }
     buf_byte (doc->out, '\n');
-    arena_release (&arena);
 }
 
 static void put_causes (struct doc *doc, const struct slice_receipt *receipt, struct run_header *header)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct explanation explanation;
     struct slice_receipt one = *receipt;
     one.headers.items = header;
     one.headers.n = 1;
     explain_make (&one, NULL, NULL, &arena, &explanation);
     explain_print_causes (doc, &explanation);
-    arena_release (&arena);
 }
 
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
     struct doc doc = doc_begin (out, true);
-    struct buf text = { .max = PAGE_BYTES };
+    LOCAL_BUF text = { .max = PAGE_BYTES };
     for (uint32_t i = 0; i < receipt->headers.n; i++, buf_clear (&text)) {
         struct run_header *header = &receipt->headers.items[i];
         doc_text (&doc, header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED));
@@ -438,6 +434,5 @@ void receipt_markdown (const struct slice_receipt *receipt, const struct drift_q
     }
     add_rest (receipt, drift, &text);
     doc_code (&doc, buf_as_text (&text));
-    buf_release (&text);
     doc_end (&doc);
 }

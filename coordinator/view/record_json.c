@@ -86,10 +86,8 @@ void json_print_release (json_t *json, size_t flags, struct buf *out)
 
 json_t *folded_hosts_json (const struct text *names, uint32_t n)
 {
-    struct arena arena = { 0 };
-    json_t *json = text_json (hostset_folded (names, n, UINT32_MAX, &arena));
-    arena_release (&arena);
-    return json;
+    LOCAL_ARENA arena = { 0 };
+    return text_json (hostset_folded (names, n, UINT32_MAX, &arena));
 }
 
 static json_t *hex_json (struct text bytes)

@@ -173,18 +173,17 @@ static json_t *rungs_value (const struct status *status)
 static json_t *waiting_value (const struct status *status)
 {
     json_t *list = json_array ();
-    struct buf lines = { .max = LINES_BYTES };
+    LOCAL_BUF lines = { .max = LINES_BYTES };
     waiting_append_lines (status->board, status->now_ms, status->board->plan.hosts.n, 0, &lines);
     struct text rest = buf_as_text (&lines), line;
     while (text_cut (&rest, '\n', &line))
         json_array_append_new (list, escaped_json (line));
-    buf_release (&lines);
     return list;
 }
 
 static json_t *quiet_value (const struct status *status)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct progress_quiet quiet[OUTPUT_GROUPS_MAX];
     uint32_t n = progress_quiet_hosts (status->board, status->now_ms, &arena, quiet);
     json_t *list = json_array ();
@@ -195,13 +194,12 @@ static json_t *quiet_value (const struct status *status)
         status_set (object, "quiet_ms", number (quiet[i].quiet_ms));
         json_array_append_new (list, object);
     }
-    arena_release (&arena);
     return list;
 }
 
 static json_t *slow_value (const struct status *status)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct progress_slow slow[BOARD_PHASES_MAX];
     uint32_t n = progress_slow_hosts (status->board, status->now_ms, &arena, slow);
     json_t *list = json_array ();
@@ -214,7 +212,6 @@ static json_t *slow_value (const struct status *status)
         status_set (object, "others", number (slow[i].others));
         json_array_append_new (list, object);
     }
-    arena_release (&arena);
     return list;
 }
 
@@ -487,7 +484,7 @@ static void stacks_add_group (const struct board *board, const struct stacks_gro
 
 uint32_t stacks_text (const struct board *board, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct stacks_group *groups;
     uint32_t n = stacks_groups (board, &arena, &groups), told = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -495,7 +492,6 @@ uint32_t stacks_text (const struct board *board, struct buf *out)
         told += groups[i].n;
     }
     (void) progress_append_stands (board, board->clock_ms, false, out);
-    arena_release (&arena);
     return told;
 }
 
@@ -533,11 +529,11 @@ static json_t *stacks_group_value (const struct board *board, uint64_t now_ms, c
 
 void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct stacks_group *groups;
     uint32_t n = stacks_groups (board, &arena, &groups), shown = n < most ? n : most;
     json_t *object = json_object (), *list = json_array ();
-    struct buf odd = { .max = LINES_BYTES };
+    LOCAL_BUF odd = { .max = LINES_BYTES };
     (void) progress_append_stands (board, now_ms, false, &odd);
     for (uint32_t i = 0; i < shown; i++)
         json_array_append_new (list, stacks_group_value (board, now_ms, &groups[i], &arena));
@@ -549,6 +545,4 @@ void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, str
     status_set (object, "groups_left_out", number (n - shown));
     status_set (object, "sentence", text_or_null_json (text_trimmed (buf_as_text (&odd))));
     json_print_release (object, JSON_INDENT (2), out);
-    buf_release (&odd);
-    arena_release (&arena);
 }

@@ -284,7 +284,7 @@ uint32_t progress_quiet_hosts (const struct board *board, uint64_t now_ms, struc
 
 static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t set_columns, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct progress_quiet quiet[OUTPUT_GROUPS_MAX];
     uint32_t n = progress_quiet_hosts (board, now_ms, &arena, quiet);
     n = n < PROGRESS_QUIET_LINES ? n : PROGRESS_QUIET_LINES;
@@ -296,7 +296,6 @@ static uint32_t add_quiet (const struct board *board, uint64_t now_ms, uint32_t 
         buf_escaped_after (out, " since: ", quiet[i].line, 0);
         buf_byte (out, '\n');
     }
-    arena_release (&arena);
     return n;
 }
 
@@ -315,7 +314,7 @@ static bool stands_still (const struct board *board, uint64_t now_ms, uint64_t s
 
 uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, bool silent, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct stand_host *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts);
     bool *lags = arena_array (&arena, board->plan.hosts.n, sizeof *lags);
     struct text who, others;
@@ -329,9 +328,7 @@ uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, boo
     buf_escaped (out, who, 0);
     buf_escaped_after (out, "; ", others, 0);
     buf_puts (out, who.len ? "\n" : "");
-    bool told = who.len > 0;
-    arena_release (&arena);
-    return told;
+    return who.len > 0;
 }
 
 /* ---- who is slow ---- */
@@ -376,7 +373,7 @@ uint32_t progress_slow_hosts (const struct board *board, uint64_t now_ms, struct
 
 static uint32_t add_slow (const struct board *board, uint64_t now_ms, uint32_t set_columns, struct buf *out)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct progress_slow slow[BOARD_PHASES_MAX];
     char median[DURATION_TEXT_BYTES];
     uint32_t n = progress_slow_hosts (board, now_ms, &arena, slow);
@@ -387,7 +384,6 @@ static uint32_t add_slow (const struct board *board, uint64_t now_ms, uint32_t s
         buf_printf (out, " for %s, clearly longer than the others: median %s of %" PRIu32 " hosts\n",
                     DURATION_TEXT (slow[i].longest_ms), duration_print (slow[i].median_ms, median), slow[i].others);
     }
-    arena_release (&arena);
     return n;
 }
 

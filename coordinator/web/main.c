@@ -133,12 +133,11 @@ static int load_token (const char *home, char out[WEB_TOKEN_BYTES], struct err *
     snprintf (path, sizeof path, "%s/web.token", home);
     if (access (path, F_OK) != 0 && errno == ENOENT)
         return make_token (path, out, err);
-    struct buf kept = { .max = WEB_TOKEN_BYTES };
+    LOCAL_BUF kept = { .max = WEB_TOKEN_BYTES };
     int rc = private_file_read_nofollow (path, &kept, err);
     if (rc == 0 && !(text_to_c (buf_as_text (&kept), out, WEB_TOKEN_BYTES) &&
                      strspn (out, "0123456789abcdef") == WEB_TOKEN_BYTES - 1))
         rc = err_set (err, ERR_DAMAGE, "%s has no token in it: remove it, and a new one is made", path);
-    buf_release (&kept);
     return rc;
 }
 
@@ -296,10 +295,9 @@ static void web_close_all (struct web *web)
 /* A failure ends the server, since nobody would know its address. */
 static int say_url (const struct web *web, struct err *err)
 {
-    struct buf url = { .max = 1024 };
+    LOCAL_BUF url = { .max = 1024 };
     web_listen_print_url (&web->listen, &web->access, &url);
     bool said = printf ("%s\n", buf_c (&url)) > 0 && fflush (stdout) == 0;
-    buf_release (&url);
     return said ? 0 : err_errno (err, ERR_IO, "cannot write the address to standard output");
 }
 

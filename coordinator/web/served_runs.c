@@ -136,10 +136,9 @@ static void take_last (void *owner, const struct fact *fact)
     struct served_run *run = owner;
     if (fact->kind != FACT_RUN_ENDED)
         return;
-    struct buf safe = { .max = 64 << 10 };
+    LOCAL_BUF safe = { .max = 64 << 10 };
     buf_escaped (&safe, text_clip (fact->of.run_ended.sentence, sizeof run->sentence), sizeof run->sentence - 1);
     text_to_c (text_clip (buf_as_text (&safe), sizeof run->sentence - 1), run->sentence, sizeof run->sentence);
-    buf_release (&safe);
     run->state = SERVED_ENDED;
     run->outcome = fact->of.run_ended.outcome;
     run->ended_wall_ms = fact->wall_ms;

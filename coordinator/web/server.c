@@ -25,11 +25,10 @@ enum { ANSWERS_KEPT = 8, SCENE_MS = 25, LOOK_MS = 250 };
 /* One line of text. */
 static struct http_answer *answer_refusal (unsigned status, const char *why)
 {
-    struct buf line = { .max = 16 * ERR_TEXT_BYTES };
+    LOCAL_BUF line = { .max = 16 * ERR_TEXT_BYTES };
     buf_escaped (&line, text_of (why), 0);
     buf_byte (&line, '\n');
     struct http_answer *answer = http_answer_bytes (status, "text/plain; charset=utf-8", buf_as_text (&line));
-    buf_release (&line);
     if (status == NOT_NOW)
         http_answer_add_header (answer, "Retry-After", "1");
     if (status == 401)
@@ -70,7 +69,7 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
                                          const struct web_request *request, uint64_t boot_ms)
 {
     int opened = plan_host_rank (&feed_board (run->feed)->plan, text_of (request->host));
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct scene_query query;
     struct scene scene;
     char name[BOOT_BYTES];
@@ -90,7 +89,6 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
         scene_within_json (&scene, name, &json);
     else
         scene_state_json (&scene, name, run->state == SERVED_INTERRUPTED, request->since, &json);
-    arena_release (&arena);
     return answer_json (&json);
 }
 
@@ -140,7 +138,7 @@ struct http_answer *answer_file (const struct served_run *run, const struct web_
 /* Reads the counts of `drift.json`. Without the pin file's versions some differences may be missing. */
 static void read_drift (struct served_run *run)
 {
-    struct buf bytes = { .max = DRIFT_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = DRIFT_MAX_BYTES };
     int rc = file_read (RUN_PATH (&run->dir, RUN_FILE_DRIFT), &bytes, NULL);
     run->drift_read = rc == 0 || is_written (run);
     json_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
@@ -149,7 +147,6 @@ static void read_drift (struct served_run *run)
     run->drift = (uint32_t) (json_integer_value (json_object_get (counts, "findings")) +
                              json_integer_value (json_object_get (counts, "left_out")));
     json_decref (json);
-    buf_release (&bytes);
 }
 
 /* Reads once, from the files of its end, in how many ways its hosts differ. */
@@ -163,11 +160,9 @@ static struct http_answer *answer_metrics (struct served_run *run, uint64_t boot
                                            .interrupted = run->state == SERVED_INTERRUPTED,
                                            .drift_known = run->drift_known,
                                            .drift = run->drift };
-    struct buf text = { .max = METRICS_MAX_BYTES };
+    LOCAL_BUF text = { .max = METRICS_MAX_BYTES };
     metrics_print_run (run->feed, &beside, &text);
-    struct http_answer *answer = http_answer_bytes (OK, METRICS_CONTENT_TYPE, buf_as_text (&text));
-    buf_release (&text);
-    return answer;
+    return http_answer_bytes (OK, METRICS_CONTENT_TYPE, buf_as_text (&text));
 }
 
 /* ---- logs ---- */

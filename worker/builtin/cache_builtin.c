@@ -258,7 +258,7 @@ static void say_hardware (struct cache_builtin *builtin)
 
 static void say_view (struct cache_builtin *builtin, const struct confine_report *report)
 {
-    struct buf probes = { .max = 1024 };
+    LOCAL_BUF probes = { .max = 1024 };
     for (uint32_t i = 0; i < report->view.open_ways.n; i++)
         buf_printf (&probes, "%s%.*s", i ? " " : "", TEXT_ARG (report->view.open_ways.items[i]));
     protocol_writer_fact (builtin->writer, FACT_MOUNT, report->view.mount);
@@ -266,7 +266,6 @@ static void say_view (struct cache_builtin *builtin, const struct confine_report
     protocol_writer_fact (builtin->writer, FACT_WAYS, probes.len ? buf_as_text (&probes) : TEXT_LIT ("none"));
     for (uint32_t i = 0; i < report->notes.n; i++)
         protocol_writer_note (builtin->writer, report->notes.items[i], NOTE_SOURCE, DURABILITY_RECHECK);
-    buf_release (&probes);
 }
 
 static int probe_level (struct cache_builtin *builtin, struct err *err)

@@ -229,11 +229,10 @@ void preflight_sentence (const struct preflight *preflight, struct buf *out)
 
 static void say_brief (const struct preflight *preflight)
 {
-    struct buf line = { .max = 2 * LINE_BYTES };
+    LOCAL_BUF line = { .max = 2 * LINE_BYTES };
     preflight_sentence (preflight, &line);
     if (line.len)
         printf ("%s\n", buf_c (&line));
-    buf_release (&line);
 }
 
 static void say_lines (const struct preflight *preflight)
@@ -414,12 +413,11 @@ static void probe_python (struct host_check_results *host)
     struct subprocess subprocess = { .argv = argv, .limit_ms = PYTHON_LIMIT_MS, .echo_fd = -1, .held_fd = -1 };
     struct err err = { 0 };
     int status = 0;
-    struct buf said = { .max = PYTHON_SAID_BYTES };
+    LOCAL_BUF said = { .max = PYTHON_SAID_BYTES };
     if (subprocess_run (&subprocess, &said, &status, &err) < 0)
         snprintf (host->python_problem, sizeof host->python_problem, "%s", err.text);
     else
         read_python (host, &said, status);
-    buf_release (&said);
 }
 
 void host_check_run (struct host_check_results *host, const char *directory, const char *python)

@@ -155,29 +155,24 @@ static int probe_print (struct buf *out, struct err *err)
 
 static int probe_print_lines (const struct probe_report *report, const char *plugin, struct err *err)
 {
-    struct arena arena = { 0 };
-    struct buf out = { .max = 256 * 1024 };
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF out = { .max = 256 * 1024 };
     for (uint32_t i = 0; i < report->steps_n; i++)
         probe_add_step (report, i, &arena, &out);
     probe_add_notes (report, &out);
     if (report->end != PROBE_WORKS)
         probe_add_printed (report, &out);
     add_verdict (report, plugin, &out);
-    int rc = probe_print (&out, err);
-    buf_release (&out);
-    arena_release (&arena);
-    return rc;
+    return probe_print (&out, err);
 }
 
 /* ---- JSON ---- */
 
 static json_t *json_clean (struct text text)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text clean = text_repair_utf8 (&arena, text, 3 * OUTPUT_KEPT_BYTES);
-    json_t *json = json_stringn (clean.len ? clean.ptr : "", clean.len);
-    arena_release (&arena);
-    return json;
+    return json_stringn (clean.len ? clean.ptr : "", clean.len);
 }
 
 static json_t *json_steps (const struct probe_report *report)
@@ -296,7 +291,7 @@ static int probe_read_words (int argc, char **argv, struct options *options, str
 static int probe_by_hand (const struct options *options)
 {
     struct probe_report report;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct err err = { 0 };
     struct probe_request request = { .plugin = strchr (options->plugin, '/')
                                                    ? options->plugin
@@ -315,7 +310,6 @@ static int probe_by_hand (const struct options *options)
     else
         status = report.end == PROBE_WORKS ? EXIT_WORKS : EXIT_FAILS;
     probe_report_release (&report);
-    arena_release (&arena);
     return status;
 }
 

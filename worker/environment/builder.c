@@ -124,10 +124,9 @@ static int builder_explain (const char *what, struct text output, int status, en
             meaning = readings[i].meaning;
             break;
         }
-    struct buf words = { .max = 1024 };
+    LOCAL_BUF words = { .max = 1024 };
     buf_escaped (&words, last_words (output), SHOWN_COLUMNS);
     err_set (err, ERR_STATE, "%s: %s (status %d, \"%.300s\")", what, meaning, status, buf_c (&words));
-    buf_release (&words);
     return -1;
 }
 
@@ -139,13 +138,12 @@ static int builder_run (const struct build_request *build, const char *what, con
     };
     int status, rc;
     *owner = OWNER_HOST;
-    struct buf output = { .max = OUTPUT_BYTES_MAX };
+    LOCAL_BUF output = { .max = OUTPUT_BYTES_MAX };
     rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "%s", what);
     else if (status)
         rc = builder_explain (what, buf_as_text (&output), status, owner, err);
-    buf_release (&output);
     return rc;
 }
 
@@ -179,11 +177,9 @@ static int builder_begin (const struct build_request *build, char copy[PATH_MAX_
     /* pip reads this copy: what was verified is what is installed, whatever the file becomes meanwhile. */
     if (!build->wheels)
         return atomic_file_write (copy, build->pins.ptr, build->pins.len, 0644, err);
-    struct buf kept = { .max = (size_t) build->pins.len + 1 };
+    LOCAL_BUF kept = { .max = (size_t) build->pins.len + 1 };
     add_without_options (build->pins, &kept);
-    int rc = atomic_file_write (copy, kept.ptr, kept.len, 0644, err);
-    buf_release (&kept);
-    return rc;
+    return atomic_file_write (copy, kept.ptr, kept.len, 0644, err);
 }
 
 int build_run (const struct build_request *build, enum owner *owner, struct err *err)
@@ -268,11 +264,10 @@ static void add_last_lines (struct text output, struct buf *out)
 
 static int builder_refuse (int status, struct text output, struct err *err)
 {
-    struct buf lines = { .max = LINES_SHOWN * 4 * LINE_COLUMNS };
+    LOCAL_BUF lines = { .max = LINES_SHOWN * 4 * LINE_COLUMNS };
     add_last_lines (output, &lines);
     err_set (err, ERR_STATE, "the setup script ended with status %d%s", status,
              lines.len ? buf_c (&lines) : ", and printed nothing");
-    buf_release (&lines);
     return -1;
 }
 
@@ -284,7 +279,7 @@ static int run_script (const struct buf *script, struct arena *arena, struct tex
         .argv = argv, .limit_ms = SETUP_LIMIT_MS, .echo_fd = STDERR_FILENO, .held_fd = -1
     };
     int status, rc;
-    struct buf output = { .max = SETUP_OUTPUT_BYTES };
+    LOCAL_BUF output = { .max = SETUP_OUTPUT_BYTES };
     rc = subprocess_run (&subprocess, &output, &status, err);
     if (rc)
         err_prefix (err, "the setup script");
@@ -292,20 +287,18 @@ static int run_script (const struct buf *script, struct arena *arena, struct tex
         *told = text_format (arena, "ended with status %d", status);
         rc = status ? builder_refuse (status, buf_as_text (&output), err) : 0;
     }
-    buf_release (&output);
     return rc;
 }
 
 int setup_script_run (const char *path, const char *sha256, struct arena *arena, struct text *told, enum owner *owner,
                       struct err *err)
 {
-    struct buf script = { .max = SETUP_MAX_BYTES };
+    LOCAL_BUF script = { .max = SETUP_MAX_BYTES };
     *owner = OWNER_SLICEUP;
     int rc = read_script (path, sha256, &script, err);
     if (rc == 0) {
         *owner = OWNER_HOST;
         rc = run_script (&script, arena, told, err);
     }
-    buf_release (&script);
     return rc;
 }

@@ -32,11 +32,10 @@ static int environment_check_name (const char *python, struct err *err)
 
 static int refuse_answer (const char *python, const struct buf *answer, int status, struct err *err)
 {
-    struct buf shown = { .max = 400 };
+    LOCAL_BUF shown = { .max = 400 };
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
     err_set (err, ERR_STATE, "%.200s is not a working Python 3: it exited with status %d and printed \"%.200s\"",
              python, status, buf_c (&shown));
-    buf_release (&shown);
     return -1;
 }
 
@@ -48,10 +47,10 @@ int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYT
     int status, rc = -1;
     if (environment_check_name (python, err))
         return -1;
-    struct buf answer = { .max = ANSWER_BYTES_MAX };
+    LOCAL_BUF answer = { .max = ANSWER_BYTES_MAX };
     if (subprocess_run (&ask, &answer, &status, err)) {
         err_prefix (err, "the interpreter that pins.python names");
-        goto out;
+        return rc;
     }
     struct text said = buf_as_text (&answer);
     if (said.len && said.ptr[said.len - 1] == '\n')
@@ -60,8 +59,6 @@ int environment_ask_version (const char *python, char version[PYTHON_VERSION_BYT
         rc = 0;
     else
         rc = refuse_answer (python, &answer, status, err);
-out:
-    buf_release (&answer);
     return rc;
 }
 

@@ -224,7 +224,7 @@ struct digest installed_fingerprint (const struct installed *installed, const st
                                      const char *python, const char *machine, struct text libtpu)
 {
     struct digest_state *state = digest_begin ();
-    struct buf line = { .max = 1024 };
+    LOCAL_BUF line = { .max = 1024 };
     for (uint32_t i = 0; i <= installed->n; i++) {
         const struct package *package = &installed->items[i];
         buf_clear (&line);
@@ -235,6 +235,5 @@ struct digest installed_fingerprint (const struct installed *installed, const st
             buf_printf (&line, "%.*s==%.*s\n", TEXT_ARG (package->name), TEXT_ARG (package->version));
         digest_add (state, line.ptr, line.len);
     }
-    buf_release (&line);
     return digest_end (state);
 }

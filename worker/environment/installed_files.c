@@ -141,13 +141,12 @@ static int installed_record_read (struct installed_record_rows *rows, const char
     struct text folder = installed->items[package].folder;
     struct text path = text_format (arena, "%s/%.*s/RECORD", site, TEXT_ARG (folder));
     uint32_t before = rows->n;
-    struct buf bytes = { .max = RECORD_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = RECORD_BYTES_MAX };
     int rc = file_read (path.ptr, &bytes, NULL)
                  ? err_set (err, ERR_DAMAGE, "its RECORD file cannot be read")
                  : installed_files_add_all (rows, buf_as_text (&bytes), package, arena, err);
     if (rc < 0)
         rows->n = before;
-    buf_release (&bytes);
     return rc;
 }
 

@@ -37,10 +37,9 @@ static void read_holder (int fd, char holder[HOLDER_BYTES])
 {
     char raw[HOLDER_BYTES];
     ssize_t len = pread (fd, raw, sizeof raw, 0);
-    struct buf shown = { .max = HOLDER_BYTES - 1 };
+    LOCAL_BUF shown = { .max = HOLDER_BYTES - 1 };
     buf_escaped (&shown, (struct text){ raw, len > 0 ? (uint32_t) len : 0 }, HOLDER_COLUMNS);
     snprintf (holder, HOLDER_BYTES, "%s", shown.len ? buf_c (&shown) : "an unnamed process");
-    buf_release (&shown);
 }
 
 static int write_holder (int fd, struct err *err)
@@ -210,7 +209,7 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
 {
     struct err why;
     char hex[DIGEST_HEX_BYTES];
-    struct buf differences = { .max = 200 };
+    LOCAL_BUF differences = { .max = 200 };
     if (read_installed (restore, &why))
         buf_printf (&differences, "%.150s", why.text);
     else if (installed_compare (&restore->installed, &restore->pins, &differences) == 0)
@@ -220,7 +219,6 @@ static int refuse_other_pins (struct restore *restore, struct text claimed, stru
              "builds it again",
              restore->path, text_is_utf8 (claimed) && claimed.len >= 12 ? claimed.ptr : "?",
              digest_hex (&restore->pins_digest, hex), buf_c (&differences));
-    buf_release (&differences);
     return -1;
 }
 
@@ -228,7 +226,7 @@ static int check_marker (struct restore *restore, struct err *err)
 {
     struct digest claimed;
     int rc = -1;
-    struct buf bytes = { .max = MARKER_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = MARKER_BYTES_MAX };
     if (file_read (restore->marker, &bytes, err) == 0) {
         struct text text = buf_as_text (&bytes);
         text.len -= text.len && text.ptr[text.len - 1] == '\n';
@@ -239,7 +237,6 @@ static int check_marker (struct restore *restore, struct err *err)
         else
             rc = digest_equal (&claimed, &restore->pins_digest) ? 0 : refuse_other_pins (restore, text, err);
     }
-    buf_release (&bytes);
     return rc;
 }
 
@@ -298,17 +295,16 @@ static int verify_versions (struct restore *restore, struct err *err)
     int rc = 0;
     if (read_installed (restore, err))
         return err_prefix (err, "%.200s", restore->path);
-    struct buf differences = { .max = DIFFERENCES_BYTES_MAX };
+    LOCAL_BUF differences = { .max = DIFFERENCES_BYTES_MAX };
     if (installed_compare (&restore->installed, &restore->pins, &differences))
         rc = refuse_differences (restore, &differences, err);
-    buf_release (&differences);
     return rc;
 }
 
 /* And byte for byte. */
 static int verify_files (struct restore *restore, struct err *err)
 {
-    struct buf differences = { .max = DIFFERENCES_BYTES_MAX };
+    LOCAL_BUF differences = { .max = DIFFERENCES_BYTES_MAX };
     int rc = installed_files_check (restore->site, &restore->installed, &restore->arena, &restore->files, &differences,
                                     err);
     restore->files_read = rc == 0;
@@ -316,7 +312,6 @@ static int verify_files (struct restore *restore, struct err *err)
         rc = refuse_differences (restore, &differences, err);
         restore->wrong_files = restore->differences;
     }
-    buf_release (&differences);
     return rc;
 }
 

@@ -64,14 +64,13 @@ static struct metadata cloud_facts_ask (bool google)
                                                 .path = "/computeMetadata/v1/instance/?recursive=true",
                                                 .limit_ms = server_limit_ms () };
     struct metadata_answer answer = { 0 };
-    struct buf bytes = { .max = ANSWER_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = ANSWER_BYTES_MAX };
     enum metadata_server found = question.server ? metadata_ask (&question, &bytes, &answer, NULL) : METADATA_NOWHERE;
     bool told = found == METADATA_ANSWERED && answer.status == 200;
     struct metadata metadata = { .late = found == METADATA_LATE, .instance = told ? instance_of (answer.body) : NULL };
     if (told && !json_is_object (metadata.instance))
         found = METADATA_STRANGER;
     metadata.state = states[found];
-    buf_release (&bytes);
     return metadata;
 }
 
@@ -183,7 +182,7 @@ static bool conflict (const struct known *known, struct text said, struct text t
 
 static void cloud_facts_add_place (struct host_fact_list *list, const struct metadata *metadata)
 {
-    struct buf conflicts = { .max = FACT_VALUE_BYTES };
+    LOCAL_BUF conflicts = { .max = FACT_VALUE_BYTES };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct text said = from_variables (list, &table[i]), told = from_metadata (list, &table[i], metadata);
         struct text known = said.len ? said : told;
@@ -194,7 +193,6 @@ static void cloud_facts_add_place (struct host_fact_list *list, const struct met
     }
     host_fact_add (list, "tpu.conflicts",
                    conflicts.len ? text_copy (&list->arena, buf_as_text (&conflicts)) : TEXT_LIT ("none"));
-    buf_release (&conflicts);
 }
 
 /* ---- the machine, and what is planned for it ---- */

@@ -77,7 +77,7 @@ static struct text add_device_users (struct host_fact_list *list)
     struct device_users device_users;
     struct value_tally programs = { 0 };
     device_users_find (list->roots, DEVICE_USERS_OF_ANY, DEVICE_USERS_SEARCH_MS, &list->arena, &device_users);
-    struct buf found = { .max = DEVICE_USERS_BYTES_MAX };
+    LOCAL_BUF found = { .max = DEVICE_USERS_BYTES_MAX };
     for (uint32_t i = 0; i < device_users.n; i++) {
         const struct device_user *holder = &device_users.items[i];
         buf_printf (&found, "%s%.*s by process %u (%.*s)", i ? "; " : "", TEXT_ARG (holder->device), holder->pid,
@@ -90,7 +90,6 @@ static struct text add_device_users (struct host_fact_list *list)
     host_fact_add (list, "device.holders",
                    found.len ? text_copy (&list->arena, buf_as_text (&found)) : nobody (&device_users));
     value_tally_to_fact (list, "device.held_by", &programs, TEXT_LIT ("none seen"));
-    buf_release (&found);
     return device_users_sentence (&device_users, &list->arena);
 }
 
@@ -317,7 +316,7 @@ static const char *sharing (struct host_fact_list *list, struct text group)
 static void add_places (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
     struct value_tally groups = { 0 }, nodes = { 0 };
-    struct buf all = { .max = FACT_VALUE_BYTES };
+    LOCAL_BUF all = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < bus->accelerators_n; i++) {
         const struct function *one = &bus->accelerators[i];
         value_tally_add (&groups, text_of (sharing (list, one->group)));
@@ -329,7 +328,6 @@ static void add_places (struct host_fact_list *list, const struct bus *bus, stru
     value_tally_to_fact (list, "accelerator.iommu", &groups, missing);
     value_tally_to_fact (list, "accelerator.numa", &nodes, missing);
     host_fact_add (list, "accelerator.functions", all.len ? text_copy (&list->arena, buf_as_text (&all)) : missing);
-    buf_release (&all);
 }
 
 /* A single generation is reported by its name alone. */

@@ -141,10 +141,9 @@ static struct device_user device_users_describe (struct search *search, const ch
     struct device_user holder = { .pid = (uint32_t) strtoul (pid, NULL, 10),
                                   .exclusive = kind == DEVICE_EXCLUSIVE,
                                   .began_ms = began_ms (search, pid) };
-    struct buf shown = { .max = 8 * PATH_MAX_BYTES };
+    LOCAL_BUF shown = { .max = 8 * PATH_MAX_BYTES };
     buf_escaped (&shown, text_of (device), 0); /* its name is untrusted */
     holder.device = text_copy (search->arena, text_clip (buf_as_text (&shown), HOLDER_DEVICE_BYTES));
-    buf_release (&shown);
     name_it (search, pid, &holder);
     return holder;
 }
@@ -206,7 +205,7 @@ void device_users_find (const struct host_fact_roots *roots, enum device_users_o
 {
     struct search search = { roots, of, arena, out };
     uint64_t until_ms = clock_boot_ms () + limit_ms;
-    struct arena listed = { 0 };
+    LOCAL_ARENA listed = { 0 };
     uint32_t *pids;
     *out = (struct device_users){ 0 };
     DIR *folder = opendir (roots->proc);
@@ -217,7 +216,6 @@ void device_users_find (const struct host_fact_roots *roots, enum device_users_o
     uint32_t n = list_pids (folder, &listed, &pids);
     closedir (folder);
     look_at_all (&search, pids, n, until_ms);
-    arena_release (&listed);
     qsort (out->items, out->n, sizeof out->items[0], by_pid);
 }
 

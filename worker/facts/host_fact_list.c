@@ -257,13 +257,12 @@ void value_tally_to_fact (struct host_fact_list *list, const char *name, const s
     struct value_tally_entry sorted[KINDS_MAX];
     memcpy (sorted, tally->items, sizeof sorted);
     qsort (sorted, tally->n, sizeof *sorted, frequent_first);
-    struct buf value = { .max = FACT_VALUE_BYTES };
+    LOCAL_BUF value = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < tally->n; i++)
         buf_printf (&value, "%s%u x %.*s", i ? ", " : "", sorted[i].count, TEXT_ARG (sorted[i].what));
     if (tally->others)
         buf_printf (&value, ", and %u others", tally->others);
     host_fact_add (list, name, value.len ? text_copy (&list->arena, buf_as_text (&value)) : missing);
-    buf_release (&value);
 }
 
 /* ---- display ---- */
@@ -323,7 +322,7 @@ static void add_word (struct arena *arena, struct buf *line, struct text word)
 struct text command_line_for_display (struct arena *arena, struct text raw, uint32_t max_bytes)
 {
     struct text word;
-    struct buf line = { .max = SHOWN_MAX_BYTES };
+    LOCAL_BUF line = { .max = SHOWN_MAX_BYTES };
     for (bool hidden = false; line.len <= max_bytes && host_fact_list_next_word (&raw, &word);) {
         buf_puts (&line, line.len ? " " : "");
         if (hidden)
@@ -332,9 +331,7 @@ struct text command_line_for_display (struct arena *arena, struct text raw, uint
             add_word (arena, &line, word);
         hidden = !hidden && asks_for_secret (word);
     }
-    struct text out = text_copy (arena, text_clip (buf_as_text (&line), max_bytes));
-    buf_release (&line);
-    return out;
+    return text_copy (arena, text_clip (buf_as_text (&line), max_bytes));
 }
 
 struct text display_program_name (struct arena *arena, struct text raw)

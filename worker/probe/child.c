@@ -171,9 +171,8 @@ static int check_value (const char *name, const float *got)
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         sum += got[i];
     if (isfinite (sum)) {
-        struct arena arena = { 0 };
+        LOCAL_ARENA arena = { 0 };
         child_report_value (name, text_format (&arena, "%.9g", (double) sum));
-        arena_release (&arena);
     }
     for (uint32_t i = 0; i < NUMBERS_N; i++)
         if (!(got[i] == inputs[0][i] + inputs[1][i])) /* written so that a NaN is wrong */

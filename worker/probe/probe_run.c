@@ -116,7 +116,7 @@ static int start_child (struct watch *watch, int reporter, int output, struct er
     const struct probe_request *request = watch->request;
     const char *argv[FIXED_WORDS + OPTIONS_MAX + 1] = { "sliceup-worker", PROBE_WORD, PROBE_CHILD, request->plugin,
                                                         request->client ? PROBE_CHILD_CLIENT : "load" };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     assert (request->options_n <= OPTIONS_MAX);
     for (uint32_t i = 0; i < request->options_n; i++)
         argv[FIXED_WORDS + i] = request->options[i];
@@ -129,7 +129,6 @@ static int start_child (struct watch *watch, int reporter, int output, struct er
                                    .channel_fd = reporter,
                                    .is_self = true };
     int rc = spawn_start (&child, &spawn_target_here, &watch->pid, err);
-    arena_release (&arena);
     return rc < 0 ? err_prefix (err, "the process that loads the plugin") : 0;
 }
 

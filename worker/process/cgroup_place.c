@@ -59,16 +59,13 @@ bool cgroup_place_find (struct text cgroup, const struct proc_mounts *mounts, co
 bool cgroup_place_read (const char *process, const char *self, const char *controller, struct cgroup_place *out)
 {
     enum { FILE_MAX_BYTES = 1 << 20 };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct proc_mounts mounts = { 0 };
-    struct buf cgroup = { .max = FILE_MAX_BYTES };
+    LOCAL_BUF cgroup = { .max = FILE_MAX_BYTES };
     (void) file_read (text_format (&arena, "%s/cgroup", process).ptr, &cgroup, NULL);
     (void) proc_mounts_read (self, &arena, &mounts, NULL);
-    bool found = cgroup_place_find (buf_as_text (&cgroup), &mounts, controller, out) ||
-                 (*controller && cgroup_place_find (buf_as_text (&cgroup), &mounts, "", out));
-    buf_release (&cgroup);
-    arena_release (&arena);
-    return found;
+    return cgroup_place_find (buf_as_text (&cgroup), &mounts, controller, out) ||
+           (*controller && cgroup_place_find (buf_as_text (&cgroup), &mounts, "", out));
 }
 
 bool cgroup_place_go_up (struct cgroup_place *place)
@@ -133,19 +130,17 @@ void memory_watch_begin (pid_t program, struct memory_watch *out)
 {
     char folder[64];
     *out = (struct memory_watch){ 0 };
-    struct buf file = { .max = FILE_MAX_BYTES };
+    LOCAL_BUF file = { .max = FILE_MAX_BYTES };
     snprintf (folder, sizeof folder, "/proc/%d", (int) program);
     (void) cgroup_place_read (folder, "/proc/self", "memory", &out->group);
     read_now (out, &file, &out->before);
-    buf_release (&file);
 }
 
 struct memory_kills memory_watch_end (const struct memory_watch *watch)
 {
     struct memory_kills now;
-    struct buf file = { .max = FILE_MAX_BYTES };
+    LOCAL_BUF file = { .max = FILE_MAX_BYTES };
     read_now (watch, &file, &now);
-    buf_release (&file);
     bool same = now.counted_len == watch->before.counted_len && now.of_group >= watch->before.of_group;
     now.of_group = same ? now.of_group - watch->before.of_group : 0;
     now.of_machine -= now.of_machine < watch->before.of_machine ? now.of_machine : watch->before.of_machine;

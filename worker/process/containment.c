@@ -133,7 +133,7 @@ static int control_group_empty_previous (const char *directory, struct err *err)
         return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
     if (lstat (path, &st) < 0 && errno == ENOENT)
         return 0;
-    struct buf record = { .max = PATH_MAX - 1 };
+    LOCAL_BUF record = { .max = PATH_MAX - 1 };
     int rc = file_read (path, &record, err);
     if (rc == 0)
         rc = check_record (directory, &record, err);
@@ -141,7 +141,6 @@ static int control_group_empty_previous (const char *directory, struct err *err)
         rc = empty (buf_c (&record), err);
     if (rc == 0 && unlink (path) < 0)
         rc = err_errno (err, ERR_IO, "cannot remove %s", path);
-    buf_release (&record);
     return rc < 0 ? -1 : 1;
 }
 

@@ -441,12 +441,11 @@ bool output_read (struct output *output, uint64_t now_ms)
 void output_add_line (struct output *output, struct text line, uint64_t now_ms)
 {
     bool inside = output->bytes && output->ring[(output->bytes - 1) % RING_BYTES] != '\n';
-    struct buf ours = { .max = TAIL_BYTES };
+    LOCAL_BUF ours = { .max = TAIL_BYTES };
     buf_printf (&ours, "%s[sliceup] ", inside ? "\n" : "");
     buf_add_text (&ours, text_clip (line, TAIL_BYTES / 2));
     buf_puts (&ours, "\n");
     output_take (output, buf_as_text (&ours), now_ms);
-    buf_release (&ours);
 }
 
 void output_capture (struct output *output, uint32_t bytes)

@@ -8,7 +8,7 @@ int packet_send (int fd, const struct record *record, const void *value, struct 
 {
     int rc = 0;
     ssize_t sent;
-    struct buf bytes = { .max = PACKET_BYTES_MAX };
+    LOCAL_BUF bytes = { .max = PACKET_BYTES_MAX };
     wire_put_record (&bytes, record, value);
     do
         sent = bytes.overflow ? 0 : send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
@@ -17,7 +17,6 @@ int packet_send (int fd, const struct record *record, const void *value, struct 
         rc = err_set (err, ERR_LIMIT, "the %s is longer than %d bytes", record->name, PACKET_BYTES_MAX);
     else if (sent != (ssize_t) bytes.len)
         rc = err_errno (err, ERR_IO, "cannot send the %s to the worker", record->name);
-    buf_release (&bytes);
     return rc;
 }
 

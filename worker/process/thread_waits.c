@@ -87,8 +87,8 @@ void thread_state_read (struct text status, struct text syscall, struct text wch
 {
     uint64_t pid = 0;
     *out = (struct thread_state){ 0 };
-    struct buf place = { .max = 4 * THREAD_PLACE_BYTES };
-    struct buf name = { .max = 4 * THREAD_NAME_BYTES };
+    LOCAL_BUF place = { .max = 4 * THREAD_PLACE_BYTES };
+    LOCAL_BUF name = { .max = 4 * THREAD_NAME_BYTES };
     buf_escaped (&name, text_clip (value_of (status, "Name"), THREAD_NAME_BYTES / 4), 0);
     put_state (value_of (status, "State"), &place);
     put_call (text_take_until (&syscall, '\n'), &place);
@@ -101,8 +101,6 @@ void thread_state_read (struct text status, struct text syscall, struct text wch
     if (text_to_u64 (last_word (value_of (status, "NSpid")), &pid) && pid <= INT32_MAX)
         out->pid = (uint32_t) pid;
     out->caught = hex_value (value_of (status, "SigCgt"));
-    buf_release (&place);
-    buf_release (&name);
 }
 
 /* ---- of this machine ---- */
@@ -170,7 +168,7 @@ static void thread_waits_count (struct look *look, const char *process, bool mai
 
 static void look_at_thread (struct look *look, pid_t pid, const char *task, char process[THREAD_NAME_BYTES])
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct thread_state state;
     struct text status = read_of (look, pid, task, "status", &arena);
     struct text syscall = read_of (look, pid, task, "syscall", &arena);
@@ -185,7 +183,6 @@ static void look_at_thread (struct look *look, pid_t pid, const char *task, char
         thread_waits_count (look, process, main, &state);
     }
     add_children (look, read_of (look, pid, task, "children", &arena));
-    arena_release (&arena);
 }
 
 /* The main thread comes first in its folder: the kernel lists them by age. */

@@ -100,13 +100,12 @@ int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct 
 {
     const json_t *items = json_object_get (line, "items");
     json_t *spelled = json_is_object (items) ? json_object () : NULL, *value;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     const char *name;
     json_object_foreach ((json_t *) items, name, value)
         json_object_set (spelled, requirement_normal_name (text_of (name), &arena).ptr, value);
     int rc = take_vars (evidence, spelled, "items", offsetof (struct result, bundle), err);
     json_decref (spelled);
-    arena_release (&arena);
     return rc;
 }
 

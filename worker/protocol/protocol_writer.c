@@ -83,9 +83,9 @@ static int read_attempt (struct protocol_writer *writer, struct err *err)
 {
     json_error_t problem;
     int rc = -1;
-    struct buf line = { .max = ATTEMPT_BYTES_MAX };
+    LOCAL_BUF line = { .max = ATTEMPT_BYTES_MAX };
     if (protocol_writer_read_line (writer->fd, clock_boot_ms () + ATTEMPT_WAIT_MS, &line, err))
-        goto out;
+        return rc;
     size_t len = (size_t) ((uint8_t *) memchr (line.ptr, '\n', line.len) - line.ptr);
     writer->attempt = json_loadb ((const char *) line.ptr, len, JSON_REJECT_DUPLICATES, &problem);
     if (!writer->attempt)
@@ -94,8 +94,6 @@ static int read_attempt (struct protocol_writer *writer, struct err *err)
         err_set (err, ERR_PARSE, "the worker's first line is not an attempt of protocol %d with a nonce", PROTOCOL);
     else
         rc = 0;
-out:
-    buf_release (&line);
     return rc;
 }
 
@@ -187,22 +185,20 @@ static void protocol_writer_say (struct protocol_writer *writer, json_t *line)
     char *json = json_dumps (line, JSON_COMPACT | JSON_ENSURE_ASCII);
     assert (json);
     json_decref (line);
-    struct buf bytes = { .max = strlen (json) + 2 };
+    LOCAL_BUF bytes = { .max = strlen (json) + 2 };
     buf_printf (&bytes, "%s\n", json);
     free (json);
     if (!writer->broken)
         writer->broken = writer->fd < 0 ? print_line (buf_c (&bytes), &writer->why)
                                         : send_all (writer->fd, buf_c (&bytes), bytes.len, &writer->why);
-    buf_release (&bytes);
 }
 
 static json_t *json_clean (struct text text, uint32_t max_bytes)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text clean = text_repair_utf8 (&arena, text, max_bytes);
     json_t *json = json_stringn (clean.len ? clean.ptr : "", clean.len);
     assert (json);
-    arena_release (&arena);
     return json;
 }
 
@@ -298,10 +294,9 @@ int protocol_writer_pass_gate (struct protocol_writer *writer, const char *name,
 {
     protocol_writer_say (writer,
                          json_pack ("{ss ss ss ss}", "type", "gate", "name", name, "mode", "agree", "value", ""));
-    struct buf line = { .max = ATTEMPT_BYTES_MAX };
+    LOCAL_BUF line = { .max = ATTEMPT_BYTES_MAX };
     int rc = protocol_writer_read_line (writer->fd, UINT64_MAX, &line, err);
     if (rc == 0 && !text_starts (buf_as_text (&line), "{\"type\":\"go\""))
         rc = err_set (err, ERR_STATE, "stopped at the gate %s", name);
-    buf_release (&line);
     return rc;
 }

@@ -345,10 +345,9 @@ int main (int argc, char **argv)
         if (strcmp (word, commands[i].name) == 0)
             return commands[i].run (argc - 1, argv + 1);
     }
-    struct buf shown = { .max = 1 << 16 };
+    LOCAL_BUF shown = { .max = 1 << 16 };
     buf_escaped_after (&shown, "unknown command ", text_of (word), 0);
     fprintf (stderr, "sliceup-worker: %s; see sliceup-worker --help\n",
              *word ? buf_c (&shown) : "a command is required");
-    buf_release (&shown);
     return 2;
 }

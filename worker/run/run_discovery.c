@@ -237,7 +237,7 @@ static int run_discovery_parse (const struct buf *file, const char *path, struct
 int ticket_load (struct ticket *ticket, const char *path, struct err *err)
 {
     struct ticket found = { 0 };
-    struct buf file = { .max = TICKET_FILE_MAX_BYTES };
+    LOCAL_BUF file = { .max = TICKET_FILE_MAX_BYTES };
     int rc = private_file_read (path, &file, err);
     if (rc == 0)
         rc = run_discovery_parse (&file, path, &found, err);
@@ -245,7 +245,6 @@ int ticket_load (struct ticket *ticket, const char *path, struct err *err)
         *ticket = found;
     if (file.ptr)
         explicit_bzero (file.ptr, file.len);
-    buf_release (&file);
     explicit_bzero (&found, sizeof found);
     return rc;
 }
