@@ -160,7 +160,7 @@ bool launch_uses_port (const struct profile *profile)
 
 uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank)
 {
-    return profile->port ? profile->port + (attempt - 1 + rank) % PORTS_APART : 0;
+    return profile->port ? profile->port + ((attempt ? attempt - 1 : 0) + rank) % PORTS_APART : 0;
 }
 
 static void add_differing (const var_list *vars, unsigned bits, text_list *names)

@@ -204,27 +204,28 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
     return (struct drift_var_list){ vars, n };
 }
 
-/* The profile itself makes it different: by host, or by scope, and a host may have run no program of that scope. */
-static bool is_made_different (const struct policy_receipt *policy, struct text name)
+/* The profile itself makes it different, by host or by scope (a host may have run no program of that scope), and the
+ * program saw it so. A fact repeats what was set, cut and redacted. */
+static bool is_as_set (const struct policy_receipt *policy, const struct var *seen, bool fact, struct arena *arena)
 {
-    struct text value;
-    return text_is_among (name, policy->by_host.items, policy->by_host.n) ||
-           var_find (&policy->host_scope, name, &value) || var_find (&policy->slice_scope, name, &value);
+    struct text name = seen->name, kind = { 0 }, value;
+    bool by_host = (!fact || (text_cut (&name, '.', &kind) && text_is (kind, "profile"))) &&
+                   text_is_among (name, policy->by_host.items, policy->by_host.n);
+    if (fact)
+        return by_host;
+    return (by_host || var_find (&policy->host_scope, name, &value) || var_find (&policy->slice_scope, name, &value)) &&
+           policy_is_as_launched (policy, seen, arena);
 }
 
-/* Without those that the profile itself makes different, where the program saw them so. */
-static struct drift_var_list policy_vars (const struct drift_host_values *values, const struct host_receipt *host)
+static struct drift_var_list vars_but_as_set (const struct drift_host_values *values, const struct host_receipt *host,
+                                              bool facts)
 {
-    const struct policy_receipt *policy = &host->policy;
-    if (!policy->by_host.n && !policy->host_scope.n && !policy->slice_scope.n)
-        return (struct drift_var_list){ policy->observed.items, policy->observed.n };
-    struct var *vars = arena_array (values->arena, policy->observed.n, sizeof *vars);
+    const var_list *from = facts ? &host->facts : &host->policy.observed;
+    struct var *vars = arena_array (values->arena, from->n, sizeof *vars);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < policy->observed.n; i++) {
-        const struct var *seen = &policy->observed.items[i];
-        if (!is_made_different (policy, seen->name) || !policy_is_as_launched (policy, seen, values->arena))
-            vars[n++] = *seen;
-    }
+    for (uint32_t i = 0; i < from->n; i++)
+        if (!is_as_set (&host->policy, &from->items[i], facts, values->arena))
+            vars[n++] = from->items[i];
     return (struct drift_var_list){ vars, n };
 }
 
@@ -263,9 +264,9 @@ struct drift_var_list drift_host_values_section (const struct drift_host_values 
     if (host == NULL || (values->query->rung.len && section != SECTION_PROGRAM))
         return (struct drift_var_list){ 0 };
     switch (section) {
-    case SECTION_FACT: return (struct drift_var_list){ host->facts.items, host->facts.n };
+    case SECTION_FACT: return vars_but_as_set (values, host, true);
     case SECTION_BUNDLE: return (struct drift_var_list){ host->bundle.items, host->bundle.n };
-    case SECTION_POLICY: return policy_vars (values, host);
+    case SECTION_POLICY: return vars_but_as_set (values, host, false);
     case SECTION_BACKEND: return backend_vars (values, backend_at (values, host));
     case SECTION_SETUP: return values->setup ? setup_vars (values, host) : (struct drift_var_list){ 0 };
     case SECTION_LAUNCHED: return values->setup ? launched_vars (values, &host->policy) : (struct drift_var_list){ 0 };

@@ -397,9 +397,12 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
     out->bundle.items = host->bundle.items;
     out->bundle.n = host->bundle.n;
     out->policy.profile = profile->name;
-    struct launch_place place = launch_place_of (&fold->board->plan, NULL, 0, i);
-    var_list launched = launch_variables_of (&(struct profile){ .env = profile->env }, SCOPE_HOST, &place, arena),
-             host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &place, arena),
+    struct launch_place place = launch_place_of (&fold->board->plan, NULL, 0, i), alone = place;
+    place.port = launch_port_of (profile, host->attempts[SCOPE_SLICE], 0);
+    alone.port = launch_port_of (profile, host->attempts[SCOPE_HOST], i);
+    var_list launched = launch_variables_of (&(struct profile){ .env = profile->env }, SCOPE_HOST,
+                                             host->attempts[SCOPE_SLICE] ? &place : &alone, arena),
+             host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &alone, arena),
              slice_scope = launch_variables_of_scope (profile, SCOPE_SLICE, &place, arena);
     out->policy.launched = secret_redact_vars (arena, &launched); /* receipts are handed on */
     out->policy.by_host = launch_differing_by_host (profile, arena);

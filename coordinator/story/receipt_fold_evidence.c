@@ -109,6 +109,7 @@ void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_rece
 static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
     var_list seen = secret_redact_vars (&fold->arena, &result->policy);
+    host->attempts[fold->board->plan.rungs.items[result->key.rung].scope] = result->key.attempt;
     for (uint32_t i = 0; i < result->bundle.n; i++)
         keep_var (fold, &host->bundle, &result->bundle.items[i]);
     for (uint32_t i = 0; i < seen.n; i++)

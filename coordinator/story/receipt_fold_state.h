@@ -26,6 +26,7 @@ struct host_fold {
     growing_vars bundle, observed, facts;
     GROWING (struct result_note) notes;
     struct observed_backend backend;
+    uint32_t attempts[SCOPE_SLICE + 1]; /* by scope: the number of the last one that told of its host; 0: none */
     GROWING (struct rung_receipt) rungs;
     GROWING (struct attempt_key) open; /* of each of them */
 };

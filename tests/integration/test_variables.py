@@ -149,9 +149,9 @@ class Reported(lab.LabTest):
     """What the canaries report of their variables, and what is made of it."""
     HOSTS = [{"name": "a", "address": "127.0.0.1"}, {"name": "b", "address": "127.0.0.2"}]
 
-    def climb(self, profile):
+    def climb(self, profile, *before):
         text = "profile: told\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n" + profile
-        ladder = self.lab.ladder("ladder.yaml", [self.lab.rung("one", "marks.py", args={"file": str(self.lab.files / "marks")})])
+        ladder = self.lab.ladder("ladder.yaml", [*before, self.lab.rung("one", "marks.py", args={"file": str(self.lab.files / "marks")})])
         self.slice = self.lab.slice(hosts=self.HOSTS, ladder=str(ladder), profile=str(self.lab.write("told.yaml", profile and text)),
                                     cache={"mode": "off"})
         self.passes(self.lab.sliceup("run", self.slice))
@@ -162,6 +162,17 @@ class Reported(lab.LabTest):
         self.assertEqual((["TPU_OF_HOST"], "1 of 2", "1 of 2"), (policy["by_host"], policy["launched"]["TPU_OF_HOST"], policy["observed"]["TPU_OF_HOST"]))
         self.assertEqual("one", policy["observed"]["TPU_SHARED"])
         self.assertNotIn("TPU_OF_HOST", self.lab.sliceup("drift").out)
+        self.assertNotIn("sliceup had set it to", self.lab.sliceup("explain").out)
+
+    def test_a_port_of_each_host_is_no_drift_of_facts_or_variables(self):
+        self.climb('host_env: {TPU_PORT: "{port}", TPU_PLACE: "{rank}"}\nslice_env: {TPU_PORT: "{port}"}\nport: 29500\n',
+                   {"id": "host-facts", "builtin": "facts"})
+        told = self.lab.receipt()["hosts"][1]
+        self.assertEqual(("29501", "29501", "29501"), (told["facts"]["profile.TPU_PORT"], told["policy"]["observed"]["TPU_PORT"],
+                                                       told["policy"]["host_scope"]["TPU_PORT"]))
+        ended = self.lab.sliceup("drift")
+        self.assertNotIn("TPU_P", ended.out)
+        self.assertEqual(0, ended.status, ended)
         self.assertNotIn("sliceup had set it to", self.lab.sliceup("explain").out)
 
     def test_a_change_of_one_scope_between_runs_is_drift(self):
