@@ -27,7 +27,7 @@ static uint32_t hosts_find (const struct host_list *list, struct text name)
     return at;
 }
 
-/* Adds a host. Its address and ssh route follow from the launcher if not given. A repeated name is reported. */
+/* Adds a host. Its address and ssh route follow from the launcher and its name if not given. A repeated name is reported. */
 static void host_list_add (struct host_list *list, const struct yaml_node *node, struct plan_host host)
 {
     struct problem_list *problems = list->draft->problems;
@@ -43,8 +43,12 @@ static void host_list_add (struct host_list *list, const struct yaml_node *node,
         list->full = true;
         return;
     }
+    bool local = list->draft->plan.launcher == LAUNCHER_LOCAL, own = local || host.address.len > 0;
+    struct text ipv6 = own ? (struct text){ 0 } : host_ipv6_address (host.name, list->draft->arena);
+    if (ipv6.len > 0 && host.ssh.address.len == 0)
+        host.ssh.address = ipv6; /* by which ssh_config knows the host */
     if (host.address.len == 0)
-        host.address = list->draft->plan.launcher == LAUNCHER_LOCAL ? TEXT_LIT ("127.0.0.1") : host.name;
+        host.address = local ? TEXT_LIT ("127.0.0.1") : ipv6.len > 0 ? ipv6 : host.name;
     host.place = list->n;
     list->where[list->n] = node;
     list->hosts[list->n++] = host;

@@ -110,8 +110,8 @@ static bool host_source_take_word (struct text content, uint32_t *at, struct tex
     return word->len > 0;
 }
 
-/* mpirun(1), deepspeed.ai: "node1 slots=8 max_slots=8", "node1:8" and "node1 8". How many programs a host runs is not
- * of interest here. */
+/* mpirun(1), deepspeed.ai: "node1 slots=8 max_slots=8", "node1:8" and "node1 8"; sge_pe(5): "node1 8 all.q@node1
+ * UNDEFINED", where a queue and processors follow. How many programs a host runs is not of interest here. */
 bool host_file_next (struct host_file *file)
 {
     struct text *word = &file->word, last = *word;
@@ -119,16 +119,19 @@ bool host_file_next (struct host_file *file)
         text_skip (&file->content, 3);
     const char *line = file->line ? word->ptr - (file->column - 1) : file->content.ptr, *end;
     file->line += file->line == 0;
+    bool slots = false, queue = false;
     while (host_source_take_word (file->content, &file->at, word)) {
         bool first = last.len == 0;
         for (; (end = memchr (line, '\n', (size_t) (word->ptr - line))); file->line++, first = true)
             line = end + 1;
-        struct text count = *word, name;
+        struct text count = *word, at_host = *word, name;
         if (text_cut (&count, ':', &name) && name.len && count.len && text_digits_end (count, 0) == count.len)
             *word = name;
         file->column = (uint32_t) (word->ptr - line) + 1;
         file->beside = first ? TEXT_LIT ("") : last;
-        if (first || !(text_find (*word, TEXT_LIT ("slots="), NULL) || text_digits_end (*word, 0) == word->len))
+        queue = !first && (queue || (slots && text_cut (&at_host, '@', &name) && text_equal (at_host, last)));
+        slots = !first && text_digits_end (*word, 0) == word->len;
+        if (first || !(queue || slots || text_find (*word, TEXT_LIT ("slots="), NULL)))
             return true;
     }
     return false;
@@ -136,10 +139,11 @@ bool host_file_next (struct host_file *file)
 
 static bool host_source_is_address (struct text word)
 {
+    char name[HOST_IPV6_BYTES];
     uint32_t digits = 0;
     for (uint32_t i = 0; i < word.len; i++)
         digits += text_is_digit (word.ptr[i]) || word.ptr[i] == '.';
-    return digits == word.len && text_find (word, TEXT_LIT ("."), NULL);
+    return (digits == word.len && text_find (word, TEXT_LIT ("."), NULL)) || host_ipv6_name (word, name);
 }
 
 const char *host_file_other_tool (const struct host_file *file)
@@ -147,13 +151,22 @@ const char *host_file_other_tool (const struct host_file *file)
     struct text word = file->word, beside = file->beside;
     if (beside.len && host_source_is_address (beside) != host_source_is_address (word))
         return "an address with its name, as in /etc/hosts";
+    struct text rest = word, item;
+    bool row = text_starts (word, "name,") || text_starts (word, "hostname,");
+    for (uint32_t n = 0, addresses = 0; !memchr (word.ptr, '[', word.len) && text_next_item (&rest, ',', &item);) {
+        addresses += host_source_is_address (item);
+        row |= ++n > addresses && addresses > 0;
+    }
+    if (row)
+        return "a table with commas (CSV)";
     if (text_is (beside, "rank") && memchr (word.ptr, '=', word.len))
         return "a rankfile of MPI";
     if (word.ptr[0] == '{' || word.ptr[0] == '"' || text_is (word, "[") || text_starts (word, "[{"))
         return "JSON";
     if (text_is (word, "---") || text_ends (word, ":"))
         return "YAML, such as an Ansible inventory";
-    if (text_starts (word, "ansible_") || (word.len > 1 && word.ptr[0] == '[' && text_is_letter (word.ptr[1])))
+    if (text_starts (word, "ansible_") || (word.len > 1 && word.ptr[0] == '[' && text_is_letter (word.ptr[1]) &&
+                                           !text_find (word, TEXT_LIT ("::"), NULL)))
         return "an Ansible inventory";
     return memchr (word.ptr, '=', word.len) ? "a setting of another tool" : NULL;
 }

@@ -5,6 +5,7 @@
  *   A,B A!B A&B A^B   union, difference, intersection, one of both; from left to right, no precedence
  *   @group    the group of that name, if there are groups; @* all; @rack[1-3] three groups
  *   user@A    the same hosts; who enters them is told beside the names, and must be one
+ *   fd77::10  or [fd77::10]: the host ip-fd77--10, since names are names of files as well
  *
  * Blanks may stand around operators and numbers. What nodeset itself misreads is refused with its place: n[1-4-6]
  * (taken for -4 to 6), n1[8-11] (taken for n[18-111]), "a b" (taken for one name). Knows no file, environment or
@@ -24,6 +25,10 @@ enum {
 };
 
 bool host_name_valid (struct text name);
+/* The name that stands for an IPv6 address; false: it is none. And back; empty: it stands for none. */
+enum { HOST_IPV6_BYTES = 64 };
+bool host_ipv6_name (struct text address, char name[HOST_IPV6_BYTES]);
+struct text host_ipv6_address (struct text name, struct arena *arena);
 /* The name, or of a long one its beginning and a digest in `out`: with an ending it fits a file's name (NAME_MAX). */
 enum { HOST_FILE_BYTES = 240 };
 struct text host_file_name (struct text name, char out[HOST_FILE_BYTES]);

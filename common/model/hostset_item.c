@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,19 +97,9 @@ static int read_entry (struct hostset_item *item, struct hostset_scan *scan)
     return hostset_scan_accept (scan, '-') ? read_range (item, scan, number, at) : read_single (item, scan, number);
 }
 
-static uint32_t digits_of (uint64_t number)
-{
-    uint32_t n = 1;
-    while (number >= 10) {
-        number /= 10;
-        n++;
-    }
-    return n;
-}
-
 static uint32_t width_of (const struct hostset_range *span, uint64_t number)
 {
-    uint32_t digits = span->verbatim.len ? span->verbatim.len : digits_of (number);
+    uint32_t digits = span->verbatim.len ? span->verbatim.len : (uint32_t) snprintf (NULL, 0, "%" PRIu64, number);
     return digits > span->width ? digits : span->width;
 }
 
@@ -179,8 +170,25 @@ static int hostset_item_read_parts (struct hostset_item *item, struct hostset_sc
     }
 }
 
+/* It takes the place of the whole operand; false: none stands here. */
+static bool hostset_item_read_ipv6 (struct hostset_item *item, struct hostset_scan *scan)
+{
+    struct hostset_scan ahead = *scan;
+    bool open = hostset_scan_accept (&ahead, '[');
+    struct text rest = hostset_scan_text_between (&ahead, ahead.at, ahead.all.len);
+    struct text address = text_clip (rest, text_span (rest, ".:"));
+    ahead.at += address.len;
+    if (!host_ipv6_name (address, item->ipv6) || (open && !hostset_scan_accept (&ahead, ']')))
+        return false;
+    item->literal[0] = text_of (item->ipv6);
+    *scan = ahead;
+    return true;
+}
+
 static const char *expected (const struct hostset_item *item, char next)
 {
+    if (next == ':' || next == '[')
+        return "an IPv6 address is written whole, like fd77::10; ports stand in ~/.ssh/config or in a slice file";
     if (item->brackets_n == 0 && item->literal[0].len == 0)
         return next == '@' ? "expected one '@' before the name of a group" : "a host name was expected";
     if (next == ']')
@@ -198,7 +206,7 @@ int item_read (struct hostset_item *item, struct hostset_scan *scan)
         item->literal[0] = TEXT_LIT ("*");
         return 0;
     }
-    if (hostset_item_read_parts (item, scan) < 0)
+    if ((item->group || !hostset_item_read_ipv6 (item, scan)) && hostset_item_read_parts (item, scan) < 0)
         return -1;
     char next = hostset_scan_peek (scan);
     bool empty = item->brackets_n == 0 && item->literal[0].len == 0;
@@ -321,6 +329,29 @@ bool host_name_valid (struct text name)
     while (good && text_next_item (&rest, '.', &label))
         good = label.len <= HOST_LABEL_MAX_BYTES;
     return good;
+}
+
+bool host_ipv6_name (struct text address, char name[HOST_IPV6_BYTES])
+{
+    char words[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    if (!text_to_c (address, words, sizeof words) || inet_pton (AF_INET6, words, &parsed) != 1 ||
+        !inet_ntop (AF_INET6, &parsed, words, sizeof words))
+        return false;
+    snprintf (name, HOST_IPV6_BYTES, "ip-%s", words);
+    for (char *colon = name; (colon = strchr (colon, ':'));)
+        *colon = '-';
+    return true;
+}
+
+struct text host_ipv6_address (struct text name, struct arena *arena)
+{
+    struct text address = text_copy (arena, name), none = { 0 };
+    char again[HOST_IPV6_BYTES];
+    for (char *dash = (char *) address.ptr; (dash = strchr (dash, '-'));)
+        *dash = ':';
+    text_skip (&address, address.len < 3 ? address.len : 3);
+    return host_ipv6_name (address, again) && text_equal (text_of (again), name) ? address : none;
 }
 
 struct text host_file_name (struct text name, char out[HOST_FILE_BYTES])

@@ -43,6 +43,7 @@ struct hostset_bracket {
 struct hostset_item {
     uint32_t at;                                /* its place, for errors */
     bool group;                                 /* written with '@', which is not part of the names */
+    char ipv6[HOST_IPV6_BYTES];                 /* the literal of an address */
     struct text literal[ITEM_BRACKETS_MAX + 1]; /* before each bracket, and behind the last one */
     struct hostset_bracket brackets[ITEM_BRACKETS_MAX];
     uint32_t brackets_n;

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "common/conf/address.h"
 #include "common/io/clock.h"
 #include "common/io/process_capacity.h"
 #include "coordinator/cli/climb.h"
@@ -18,8 +17,8 @@ enum { AT_ONCE = 32, TIMEOUT_MS = 10 * 60 * 1000, SENTENCES_MAX_BYTES = 16 << 20
 /* ---- the hosts that are meant, and how they are reached ---- */
 
 struct exec_choice {
-    const char *hosts, *exclude, *slice, *launcher, *user, *directory, *ipv6; /* NULL: not given */
-    struct arena arena;                                                       /* holds what follows */
+    const char *hosts, *exclude, *slice, *launcher, *user, *directory; /* NULL: not given */
+    struct arena arena;                                                /* holds what follows */
     struct plan plan;
     uint32_t *ranks, n;
     struct text *names;
@@ -44,20 +43,6 @@ static int apply (struct hostset *set, const char *expression, enum hostset_step
 
 /* ---- without a slice file ---- */
 
-/* "fd77::10" or "[fd77::10]": the host ip-fd77--10, since names are names of files as well. */
-static void take_ipv6 (struct exec_choice *choice)
-{
-    struct text address = text_of (choice->hosts);
-    if (text_starts (address, "[") && text_ends (address, "]"))
-        address = (struct text){ address.ptr + 1, address.len - 2 };
-    if (!address_is_ip (address) || !text_find (address, TEXT_LIT (":"), NULL))
-        return;
-    choice->ipv6 = text_copy (&choice->arena, address).ptr;
-    choice->hosts = text_format (&choice->arena, "ip-%s", choice->ipv6).ptr;
-    for (char *colon = (char *) choice->hosts; (colon = strchr (colon, ':'));)
-        *colon = '-';
-}
-
 static int put_hosts (const struct exec_choice *choice, struct buf *out, struct err *err)
 {
     const struct hostset_rules rules = { .max = HOSTS_MAX };
@@ -69,8 +54,8 @@ static int put_hosts (const struct exec_choice *choice, struct buf *out, struct 
         rc = err_set (err, ERR_USAGE, "-w: the host set is empty, expected hosts such as 'v6e-[0-3]'");
     buf_puts (out, "hosts:\n"); /* a line each: a folded set may be longer than a value of YAML */
     for (uint32_t i = 0; rc == 0 && i < names.n; i++)
-        buf_printf (out, choice->ipv6 ? "  - {name: '%.*s%s%.*s', ssh: {address: '%s'}}\n" : "  - '%.*s%s%.*s'\n",
-                    TEXT_ARG (names.users[i]), names.users[i].len ? "@" : "", TEXT_ARG (names.items[i]), choice->ipv6);
+        buf_printf (out, "  - '%.*s%s%.*s'\n", TEXT_ARG (names.users[i]), names.users[i].len ? "@" : "",
+                    TEXT_ARG (names.items[i]));
     arena_release (&arena);
     hostset_destroy (set);
     return rc;
@@ -106,7 +91,6 @@ static int load_hosts (struct cli *cli, struct exec_choice *choice)
 {
     struct buf text;
     struct err err = { 0 };
-    take_ipv6 (choice);
     buf_init (&text, SLICE_MAX_BYTES);
     int status = put_slice (choice, &text, &err) < 0
                      ? cli_fail (cli, &err)

@@ -111,6 +111,19 @@ TEST (files_of_windows_and_slots_are_read)
     assert_false (host_file_next (&file));
 }
 
+TEST (of_a_file_of_grid_engine_hosts_are_read)
+{
+    struct host_file file = { .content = TEXT_LIT (
+                                  "n1.x 8 all.q@n1.x UNDEFINED\nn2 2 gpu.q@n2 0,0:0,1 # 2\nn3 4 a@n4\nn5 a@n5\n") };
+    word_is (&file, "n1.x", 1, 1);
+    word_is (&file, "n2", 2, 1);
+    word_is (&file, "n3", 3, 1);
+    word_is (&file, "a@n4", 3, 6); /* no queue of n3 */
+    word_is (&file, "n5", 4, 1);
+    word_is (&file, "a@n5", 4, 4);
+    assert_false (host_file_next (&file));
+}
+
 static void other_is (const char *content, uint32_t words, const char *expected)
 {
     struct host_file file = { .content = text_of (content) };
@@ -128,6 +141,17 @@ TEST (files_of_other_tools_are_known_by_a_word)
     other_is ("n1 10.1.0.11", 2, "an address with its name, as in /etc/hosts");
     other_is ("10.1.0.11 10.1.0.12\nn1", 2, NULL);
     other_is ("10.1.0.11 10.1.0.12\nn1", 3, NULL);
+    other_is ("::1 localhost", 2, "an address with its name, as in /etc/hosts");
+    other_is ("name,ip,user\nw-a,10.0.0.4,tpu", 1, "a table with commas (CSV)");
+    other_is ("w-a,10.0.0.4,tpu", 1, "a table with commas (CSV)");
+    other_is ("name,zone\n", 1, "a table with commas (CSV)");
+    other_is ("n1,10.0.0.4", 1, "a table with commas (CSV)");
+    other_is ("name", 1, NULL);
+    other_is ("10.0.0.[4-5],10.0.0.7", 1, NULL);
+    other_is ("10.0.0.4,10.0.0.5,fd77::10 n1", 1, NULL);
+    other_is ("w-[1-2],name", 1, NULL);
+    other_is ("[fd77::10]", 1, NULL);
+    other_is ("[web:children]", 1, "an Ansible inventory");
     other_is ("7 8 9", 1, NULL);
     other_is ("rank 0=n1 slot=0-3", 2, "a rankfile of MPI");
     other_is ("rank\n0=n1", 2, "a setting of another tool");

@@ -25,14 +25,19 @@ def long_names(s):
 def bare_ipv6(s):
     s.node("ip -6 addr add fd77::1/64 dev bridge nodad")
     s.net.variables = "\nListenAddress ::"
-    host, home = s["h0"], s.folder / ".ssh"
-    host.reboot()
-    host.run("ip", "-6", "addr", "add", "fd77::10/64", "dev", "eth0", "nodad")
+    home, known = s.folder / ".ssh", ""
+    for at, host in enumerate(s.net.hosts):
+        host.reboot()
+        host.run("ip", "-6", "addr", "add", f"fd77::1{at}/64", "dev", "eth0", "nodad")
+        known += f"fd77::1{at} {' '.join(host.public_key.split()[:2])}\n"
     home.mkdir(exist_ok=True)
-    (home / "known_hosts").write_text(f"fd77::10 {' '.join(host.public_key.split()[:2])}\n")
-    (home / "config").write_text(f"Host fd77::10\n  User root\n  IdentityFile {s.net.root}/user_key\n  UserKnownHostsFile {home}/known_hosts\n")
-    for words in ("fd77::10", "[fd77::10]"):
+    (home / "known_hosts").write_text(known)
+    (home / "config").write_text(f"Host fd77::1?\n  IdentityFile {s.net.root}/user_key\n  UserKnownHostsFile {home}/known_hosts\n")
+    for words in ("root@fd77::10", "root@[fd77::10],root@fd77::11"):
         s.sliceup("exec", "-w", words, "--", "echo", "here", env=s.env(HOME=str(s.folder)))
+    s.write("kept", "kept\n")
+    s.sliceup("copy", "-w", "root@fd77::10", "-w", "root@[fd77::11]", "kept", ":/var/tmp/x", env=s.env(HOME=str(s.folder)))
+    s.node(f"cat {s.net.root}/hosts/h[01]/var-tmp/x/kept")
 
 
 def one_mode(s):
@@ -48,7 +53,7 @@ def one_mode(s):
 
 CASES = {
     "long-names": Case(long_names, (r"no mistakes found", r"ended: passed", r"\b3 \[status 0\]", r"here"), (r"at most 63 bytes", r"did not join"), 3),
-    "exec-ipv6": Case(bare_ipv6, (r"ip-fd77--10: here.*ip-fd77--10: here",), (r"not reached",), 1),
+    "exec-ipv6": Case(bare_ipv6, (r"ip-fd77--10: here.*ip-fd77--\[10-11\] \(2 hosts\): here.*kept kept",), (r"not reached",), 2),
 }
 if shutil.which("bindfs"):
     CASES["cache-fixed-modes"] = Case(one_mode, (r'gets mode 0644.*file-mode=600,dir-mode=700.*\[status 3.*"type":"done"',), (r"chmod 600",))
