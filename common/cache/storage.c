@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -170,6 +171,28 @@ int storage_describe_mount (const char *path, char *out, size_t out_bytes, struc
     return mount ? 0 : -1;
 }
 
+int storage_check_modes (const char *root, struct err *err)
+{
+    char path[PATH_MAX], mount[NAME_MAX_BYTES + 1] = "unknown";
+    struct stat at = { 0 };
+    int len = snprintf (path, sizeof path, "%s/probe-mode-XXXXXX", root);
+    int fd = len < (int) sizeof path ? mkostemp (path, O_CLOEXEC) : -1;
+    if (fd < 0) /* what cannot be made is found by those who need it */
+        return 0;
+    (void) fchmod (fd, 0600);
+    int rc = fstat (fd, &at);
+    close (fd);
+    (void) unlink (path);
+    if (rc < 0 || (at.st_mode & 0077) == 0)
+        return 0;
+    (void) storage_describe_mount (root, mount, sizeof mount, NULL);
+    return err_set (err, ERR_STATE,
+                    "cache root: a file of mode 0600 in %.150s gets mode %04o: its mount (%.100s) gives all files one "
+                    "mode; mount it with file-mode=600,dir-mode=700 (gcsfuse), umask=0077 (s3fs, rclone, drvfs) or "
+                    "file_mode=0600,dir_mode=0700 (cifs)",
+                    root, at.st_mode & 07777, mount);
+}
+
 /* ---- who could change it ---- */
 
 static struct safe_path_rule rule_of (const char *what, const uid_list *trust)
@@ -197,12 +220,27 @@ static int check_file (const char *root, const char *name, const uid_list *trust
     return S_ISREG (at.st_mode) ? safe_path_check_end (path, &at, &rule, err) : 0;
 }
 
+/* No chmod changes what a mount opens to all. A root that is not there will lie in the last folder on its way. */
+static void blame_mount (const char *root, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat at = { 0 };
+    struct err mount = { 0 };
+    snprintf (path, sizeof path, "%s", root);
+    for (char *end = path; stat (path, &at) < 0 && errno == ENOENT && (end = strrchr (path, '/')) && end > path;)
+        *end = '\0';
+    if (at.st_mode & (S_IWGRP | S_IWOTH) && storage_check_modes (path, &mount) < 0)
+        *err = mount;
+}
+
 int owners_check_root (const char *root, const uid_list *trust, struct err *err)
 {
     static const char *const files[] = { "storage", "catalogue.db", "catalogue.db-journal", "catalogue.db-wal",
                                          "catalogue.db-shm" };
     const struct safe_path_rule rule = rule_of ("cache root", trust);
     int rc = safe_path_check (root, &rule, err);
+    if (rc < 0 && err->code == ERR_REFUSED)
+        blame_mount (root, err);
     for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
         rc = check_file (root, files[i], trust, err);
     return rc;

@@ -17,6 +17,9 @@ enum { STORAGE_ID_BYTES = 17 }; /* 16 hex digits and a NUL */
 int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct err *err);
 /* "<fstype> <options> <source>" of the mount that `path` lies on, as /proc/self/mountinfo has it, cut to fit. */
 int storage_describe_mount (const char *path, char *out, size_t out_bytes, struct err *err);
+/* Does a new file of mode 0600 keep it? On buckets, SMB and drives of Windows the mount decides: gcsfuse(1), s3fs(1),
+ * mount.cifs(8). 0: it does, or nothing can be made there. ERR_STATE names the mount and its options. */
+int storage_check_modes (const char *root, struct err *err);
 
 /* ---- who could change it ---- */
 

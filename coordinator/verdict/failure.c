@@ -322,6 +322,8 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->cause = text_clip (cause, SENTENCE_MAX_BYTES);
     out->next = rung_is_builtin (of->rung, "restore") && text_find (result->failure, TEXT_LIT ("; in /"), NULL)
                     ? TEXT_LIT ("remove that environment there and run again: it is built anew")
+                : rung_is_builtin (of->rung, "cache") && text_find (result->failure, TEXT_LIT (NOTE_READ_ONLY), NULL)
+                    ? TEXT_LIT ("mount it writable on the hosts that write, or name a cache.root that a run has filled")
                     : failure_look_at_log (of, arena);
     if (overrules (&reading, result->owner)) {
         take_decision (&reading.of, out);

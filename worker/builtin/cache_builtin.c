@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -30,8 +29,8 @@ struct cache_builtin {
     struct protocol_writer *writer;
     const char *root, *least, *trust;
     uid_list trusted;
-    bool writable;
-    bool reads; /* this host never writes in this run, so it needs no free space */
+    bool writable, read_only; /* read_only: its mount is */
+    bool reads;               /* this host never writes in this run, so it needs no free space */
     const char *protected[CONFINE_PROTECTED_MAX];
     uint32_t protected_n;
     enum owner owner; /* of a failure */
@@ -175,18 +174,22 @@ static int make_root (struct cache_builtin *builtin, struct err *err)
     if (access (builtin->root, R_OK | X_OK) < 0)
         return err_errno (err, ERR_IO, "the cache root %.200s cannot be read (%s)", builtin->root, advice (errno));
     builtin->writable = access (builtin->root, W_OK) == 0;
+    builtin->read_only = !builtin->writable && errno == EROFS;
     return 0;
 }
 
 /* A host that may not write waits for one that makes the file. */
 static int identify (struct cache_builtin *builtin, struct err *err)
 {
-    char id[STORAGE_ID_BYTES];
+    char id[STORAGE_ID_BYTES], mount[NAME_MAX_BYTES + 1];
     uint64_t until_ms = clock_boot_ms () + STORAGE_WAIT_MS;
     int rc;
     while ((rc = storage_id (builtin->root, builtin->writable, id, err)) < 0 && !builtin->writable &&
-           err->code == ERR_STATE && clock_boot_ms () < until_ms)
+           err->code == ERR_STATE && (builtin->reads || !builtin->read_only) && clock_boot_ms () < until_ms)
         (void) poll (NULL, 0, STORAGE_AGAIN_MS);
+    if (rc < 0 && builtin->read_only && storage_describe_mount (builtin->root, mount, sizeof mount, NULL) == 0)
+        return err_set (err, ERR_STATE, "the cache root %.150s " NOTE_READ_ONLY " (%.100s), and no run has used it",
+                        builtin->root, mount);
     if (rc < 0)
         return builtin->writable
                    ? -1
@@ -211,31 +214,6 @@ static int measure_room (struct cache_builtin *builtin, struct err *err)
                     "the storage of the cache root %.200s is full: %" PRIu64 " MiB and %" PRIu64
                     " files are free, at least %d and %d are needed; free space, for example with `sliceup cache gc`",
                     builtin->root, free_bytes >> 20, (uint64_t) at.f_favail, FREE_MIN_MIB, FREE_MIN_INODES);
-}
-
-/* The catalogue of this root has to have mode 0600. On buckets, SMB and drives of Windows the mount decides: gcsfuse(1),
- * s3fs(1), mount.cifs(8). */
-static int check_modes (const struct cache_builtin *builtin, struct err *err)
-{
-    char path[PATH_MAX_BYTES + 32], mount[NAME_MAX_BYTES + 1] = "unknown";
-    struct stat at = { 0 };
-    snprintf (path, sizeof path, "%s/probe-mode-XXXXXX", builtin->root);
-    int fd = builtin->writable ? mkostemp (path, O_CLOEXEC) : -1;
-    if (fd < 0) /* what cannot be made is found below */
-        return 0;
-    (void) fchmod (fd, 0600);
-    int rc = fstat (fd, &at);
-    close (fd);
-    (void) unlink (path);
-    if (rc < 0 || (at.st_mode & 0077) == 0)
-        return 0;
-    (void) storage_describe_mount (builtin->root, mount, sizeof mount, NULL);
-    return err_set (
-        err, ERR_STATE,
-        "a file of mode 0600 in the cache root %.150s gets mode %04o: its mount (%.100s) gives all files one "
-        "mode; mount it with file-mode=600,dir-mode=700 (gcsfuse), umask=0077 (s3fs, rclone, drvfs) or "
-        "file_mode=0600,dir_mode=0700 (cifs)",
-        builtin->root, at.st_mode & 07777, mount);
 }
 
 /* Programs compiled for other hardware may load and then crash, so each kind has its own family. */
@@ -293,7 +271,7 @@ static int cache_builtin_look (struct cache_builtin *builtin, struct err *err)
     if (make_root (builtin, err) < 0 || measure_room (builtin, err) < 0)
         return -1;
     protocol_writer_phase (builtin->writer, "storage");
-    if (check_modes (builtin, err) < 0 || identify (builtin, err) < 0)
+    if ((builtin->writable && storage_check_modes (builtin->root, err) < 0) || identify (builtin, err) < 0)
         return -1;
     say_hardware (builtin);
     protocol_writer_phase (builtin->writer, "enforcement");

@@ -49,6 +49,14 @@ def one_mode(s):
     s.node(f"mkdir -p under mnt && {BIND.format('a+rwX,go-w')}")
     s.sliceup("run", s.yaml("fuse.yaml", settings), "--plain")
     s.node(f"umount mnt && {BIND.format('0600,u+X')} && {lab.SLICEUP.parent}/sliceup-worker cache --root $PWD/mnt/c; umount mnt")
+    s.note("-- all may write")
+    s.node(f"rm -r under/*; {BIND.format('0777')}")
+    s.sliceup("check", s.folder / "fuse.yaml")
+    s.node(f"{lab.SLICEUP.parent}/sliceup-worker cache --root $PWD/mnt/c; umount mnt")
+    s.note("-- read-only")
+    s.node("mkdir under/c && mount --bind under mnt && mount -o remount,bind,ro mnt")
+    s.sliceup("run", s.folder / "fuse.yaml", "--plain")
+    s.node("umount mnt")
 
 
 CASES = {
@@ -56,4 +64,7 @@ CASES = {
     "exec-ipv6": Case(bare_ipv6, (r"ip-fd77--10: here.*ip-fd77--\[10-11\] \(2 hosts\): here.*kept kept",), (r"not reached",), 2),
 }
 if shutil.which("bindfs"):
-    CASES["cache-fixed-modes"] = Case(one_mode, (r'gets mode 0644.*file-mode=600,dir-mode=700.*\[status 3.*"type":"done"',), (r"chmod 600",))
+    CASES["cache-fixed-modes"] = Case(one_mode, (
+        r'gets mode 0644.*file-mode=600,dir-mode=700.*\[status 3.*"type":"done"',
+        r"all may write.*\$ sliceup check .*gets mode 0777: its mount \(fuse.*umask=0077.*\[status 3.*sliceup-worker.*gets mode 0777.*read-only",
+        r"-- read-only.*cache: h0 blocked: the cache root \S+mnt/c is mounted read-only \(.*next: mount it writable on the hosts that write"), (r"chmod (600|go-w)",))
