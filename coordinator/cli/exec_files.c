@@ -87,6 +87,9 @@ static int add_files (const char *const *files, uint32_t n, const char **words, 
     for (uint32_t i = 0; i < n; i++) {
         char *folder = (char *) text_copy (arena, text_of (files[i])).ptr,
              *name = (char *) text_copy (arena, text_of (files[i])).ptr, at[PATH_MAX];
+        struct stat found = { .st_mode = S_IFREG };
+        if (stat (files[i], &found) == 0 && !S_ISREG (found.st_mode) && !S_ISDIR (found.st_mode))
+            return err_set (err, ERR_USAGE, "%s: expected a file or a folder, and no pipe, socket or device", files[i]);
         if (access (files[i], R_OK) < 0 || !realpath (dirname (folder), at))
             return err_errno (err, ERR_USAGE, "%s", files[i]);
         for (uint32_t k = 0; k < i; k++) /* one would replace the other there */

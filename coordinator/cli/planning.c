@@ -194,7 +194,8 @@ static bool same_way (const struct plan_host *a, const struct plan_host *b)
 {
     return a == b || (a->ssh.port == b->ssh.port && text_equal (a->ssh.user, b->ssh.user) &&
                       text_equal (a->ssh.jump, b->ssh.jump) && a->ssh.from_config == b->ssh.from_config &&
-                      host_name_valid (ssh_address (a)) && host_name_valid (ssh_address (b)));
+                      text_equal (a->ssh.command, b->ssh.command) && host_name_valid (ssh_address (a)) &&
+                      host_name_valid (ssh_address (b)));
 }
 
 static void print_way (const struct ssh_route *route, const struct text *names, const struct text *addresses,
@@ -216,8 +217,7 @@ static void print_way (const struct ssh_route *route, const struct text *names, 
         if (route->from_config & 1u << key)
             fprintf (to, "%s%s", told++ ? ", " : "; ~/.ssh/config gives ", said[key]);
     if (route->command.len > 0)
-        fprintf (to, "; reached by the command of ~/.ssh/config: %.*s%s", TEXT_ARG (route->command),
-                 n > 1 ? ", and so on" : "");
+        fprintf (to, "; reached by the command of ~/.ssh/config: %.*s", TEXT_ARG (route->command));
     fputc ('\n', to);
 }
 

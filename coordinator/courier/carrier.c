@@ -42,9 +42,10 @@ static int carrier_listen (struct carrier *carrier, int end, uint64_t until_ms, 
     } while (rc == SSH_AGAIN && clock_boot_ms () < until_ms);
     if (rc == SSH_OK && carrier->host_ports[end] > 0 && carrier->host_ports[end] <= UINT16_MAX)
         return 0;
-    return err_set (err, ERR_REFUSED,
-                    "its ssh server does not forward ports (sshd_config: AllowTcpForwarding, DisableForwarding; or the "
-                    "options of the key in authorized_keys)");
+    return err_set (
+        err, ERR_REFUSED,
+        "its ssh server forwards no ports (sshd_config: AllowTcpForwarding, PermitListen, DisableForwarding; "
+        "or the options of the key in authorized_keys)");
 }
 
 struct carrier *carrier_open (ssh_session session, const struct carrier_ends *to, uint64_t until_ms,

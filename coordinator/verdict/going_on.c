@@ -275,7 +275,7 @@ static struct text look_at_start (const struct plan *plan, uint32_t host, struct
         return plan->start.reach == LINK_WAY_DIRECT ? TEXT_LIT ("set coordinator: {reach: auto}, which lets the ssh "
                                                                 "connection carry the link; or " OPEN_PORTS)
                : plan->launcher == LAUNCHER_SSH
-                   ? TEXT_LIT ("set AllowTcpForwarding yes in sshd_config of the hosts; or " OPEN_PORTS)
+                   ? TEXT_LIT ("set AllowTcpForwarding yes, PermitListen any in the hosts' sshd_config; or " OPEN_PORTS)
                    : TEXT_LIT (OPEN_PORTS);
     if (text_is (step, "host-key") && plan->launcher == LAUNCHER_SSH)
         return host_key_advice (plan, host, arena);

@@ -61,6 +61,14 @@ class Local(ExecTest):
         self.assertEqual(self.exec("-w", "n0", "echo $((1 + 2)) $SLICEUP_HOST $SLICEUP_RANK").out, "n0:\n3 n0 0\n")
         self.assertEqual(self.exec("-w", "n0", "--", "printf", "%s", "$((1+2))").out, "n0:\n$((1+2))\n")
 
+    def test_a_pipe_is_not_copied(self):
+        for path in ("/dev/null", self.lab.root / "pipe"):
+            if not os.path.exists(path):
+                os.mkfifo(path)
+            ended = self.lab.sliceup("copy", "--launcher", "local", "-w", "h0", path, f":{self.lab.root}/there")
+            self.assertEqual((2, f"sliceup: {path}: expected a file or a folder, and no pipe, socket or device\n"), (ended.status, ended.err))
+        self.assertFalse((self.lab.root / "there").exists())
+
     def test_sets_add_up_and_leave_out(self):
         ended = self.exec("-w", "n[0-3]", "--hosts", "n9", "-x", "n1", "--exclude=n2", "--", "echo", "x")
         self.assertEqual(ended.out, "n[0,3,9] (3 hosts):\nx\n", ended)

@@ -32,6 +32,16 @@ class Planning(lab.LabTest):
         self.assertIn("listens at all addresses, control port 7001, bulk any free port", ended.out)
         self.assertIn("hosts reach it at 10.0.0.1, or else through its ssh connection\n", ended.out)
 
+    def test_each_command_that_reaches_a_host_is_printed(self):
+        home = self.lab.root / "user"
+        (home / ".ssh").mkdir(parents=True, mode=0o700)
+        (home / ".ssh" / "config").write_text("Host vm-[01]\n ProxyCommand one --way\nHost vm-*\n ProxyCommand to %h\n".replace("[01]", "0 vm-1"))
+        ended = self.passes(self.check("slice: s\nlauncher: ssh\nhosts: vm-[0-19]\nssh: {config: true}\n" + REST, HOME=str(home)))
+        self.assertIn("  vm-[0-1]: ssh vm-[0-1]; ~/.ssh/config gives command; reached by the command of ~/.ssh/config: one --way\n", ended.out)
+        for host in (2, 3, 16):
+            self.assertIn(f"  vm-{host}: ssh vm-{host}; ~/.ssh/config gives command; reached by the command of ~/.ssh/config: to vm-{host}\n", ended.out)
+        self.assertIn("  ... hosts not shown: 3\n", ended.out)
+
     def test_no_secret_of_the_profile_is_printed(self):
         profile = self.lab.write("profile.yaml", "profile: p\nfrontend: plain\nbackend: cpu\ndevices_per_host: 1\n"
                                                  "env: {MY_TOKEN: tvalue, https_proxy: 'http://me:pvalue@proxy:8080', SHOWN: svalue}\n")

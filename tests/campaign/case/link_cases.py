@@ -94,7 +94,7 @@ def ipv6_only(s):
 
 def refused_forwarding(s):
     for host in s.net.hosts:
-        s.net.variables = "\nAllowTcpForwarding no"
+        s.net.variables = "\nPermitListen none" if host.name == "h0" else "\nAllowTcpForwarding no"
         host.reboot()
     no_way_back(s, "reject")
 
@@ -107,7 +107,7 @@ CASES = {
     "no-way-back-direct": Case(lambda s: no_way_back(s, "drop", reach="direct"),
                                (r"h\[0-1\] .*cannot reach this machine at 10\.77\.0\.1:\d+: no answer", r"whose: .*launch", r"next: .*reach: auto.*control_port", r"left running: \{\}"),
                                (r"did not join",), 2, {"run": 20}),
-    "no-forwarding": Case(refused_forwarding, (r"h\[0-1\].*cannot reach .*10\.77\.0\.1:\d+", r"AllowTcpForwarding", r"left running: \{\}"),
+    "no-forwarding": Case(refused_forwarding, (r"h\[0-1\].*cannot reach .*10\.77\.0\.1:\d+", r"next: set AllowTcpForwarding yes, PermitListen any", r"left running: \{\}"),
                           (r"did not join",), 2, {"run": 20}),
     "carried-and-forgotten": Case(carried_and_forgotten, (r"tcp sport \d+ drop", r"ended: passed"), (r"lost",), 2, long=True),
     "no-ipv6": Case(no_ipv6, (r"ended: passed.*ended: passed",), (), 2, {"run": 30}),
