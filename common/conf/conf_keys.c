@@ -319,8 +319,8 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
     [PROFILE_PRELOAD] = { "preload", KEY_BOOL,
                           .help = "Whether each attempt of our canaries is a copy of an interpreter that has imported "
                                   "the frontend already, which spares it the import; the receipt says which it was. "
-                                  "The runtime probe, your own canaries and commands are always executed. "
-                                  "Default: true." },
+                                  "The runtime probe and commands are always executed, your own canaries unless their "
+                                  "rung says otherwise. Default: true." },
     [PROFILE_SHAPES] = { "shapes", KEY_MAP,
                          .help =
                              "The sizes that programs may give the dimensions of their arrays, by dimension, the "
@@ -402,6 +402,10 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
     [RUNG_SAME] = { "same", KEY_WORD, .words = &same_words,
                     .help = "With `command`; `output`: its program prints the same on all hosts; who prints something "
                             "else is named by `sliceup drift`." },
+    [RUNG_PRELOAD] = { "preload", KEY_BOOL,
+                       .help = "With `canary`: whether each attempt is a copy of an interpreter that has imported the "
+                               "frontend already. Default: true for our canaries but the runtime probe, false for "
+                               "your own, which may set variables before they import." },
     [RUNG_REHEARSE] = { "rehearse", KEY_BOOL, .fallback = "true",
                         .help = "`false`: `sliceup rehearse` leaves the rung out, by name, because its program needs "
                                 "what only a TPU "

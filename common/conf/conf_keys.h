@@ -152,6 +152,7 @@ enum {
     RUNG_AT_MOST,
     RUNG_TOLERANCE,
     RUNG_SAME,
+    RUNG_PRELOAD,
     RUNG_REHEARSE,
     RUNG_KEYS
 };

@@ -88,6 +88,7 @@ struct draft {
     uint32_t ssh_said;               /* bits of enum ssh_said: what the slice file sets */
     bool ssh_config;                 /* the user's ssh configuration fills what it leaves open */
     bool jumps;                      /* some host is reached through another */
+    bool executes;                   /* no canary is a copy of a preloaded interpreter */
     var_list groups;                 /* of the slice file: name, host set */
     text_list excluded;              /* hosts taken out by `exclude`, --hosts, --exclude */
     const struct frontend *frontend; /* NULL: not known */

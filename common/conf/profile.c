@@ -283,7 +283,7 @@ void draft_profile (struct draft *draft)
     plan->backend = profile[PROFILE_BACKEND].good ? profile[PROFILE_BACKEND].text : (struct text){ 0 };
     plan->accelerator = profile[PROFILE_ACCELERATOR].text;
     plan->splits = profile[PROFILE_SPLITS].given ? profile[PROFILE_SPLITS].number : !text_is (plan->backend, "tpu");
-    plan->executes = profile[PROFILE_PRELOAD].given && !profile[PROFILE_PRELOAD].number;
+    draft->executes = profile[PROFILE_PRELOAD].given && !profile[PROFILE_PRELOAD].number;
     check_backend (draft, &profile[PROFILE_BACKEND]);
     check_premapped (draft, &profile[PROFILE_PREMAPPED], plan->backend);
     profile_read_env (draft, profile);

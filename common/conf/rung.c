@@ -1,6 +1,7 @@
 /* rung.c - one rung: its program, scope, cold pass, and demands. */
 #include <string.h>
 
+#include "common/base/path.h"
 #include "common/conf/draft.h"
 
 static const struct conf_file_kind canary_kind = { "canary", "worker/canaries", ".py" };
@@ -25,6 +26,16 @@ static void read_canary (struct draft *draft, const struct conf_value *canary, s
         draft_note_path (draft, source.shown);
     if (rung->program.path.len)
         (void) draft_kit (draft, canary->node, &source, rung); /* it reports problems itself */
+}
+
+/* Of ours it is known what they read before they begin; a probe of the runtime is executed, so that one fresh interpreter is
+ * part of every proof. */
+static bool is_copied (const struct draft *draft, const struct conf_value of[], const struct rung *rung)
+{
+    struct text name = of[RUNG_CANARY].text;
+    bool ours = name.len && !strchr ("./", name.ptr[0]) && !text_is (path_name (name), "probe.py");
+    return rung->kind == PROGRAM_CANARY && !draft->executes &&
+           (of[RUNG_PRELOAD].given ? of[RUNG_PRELOAD].number != 0 : ours);
 }
 
 static void read_program (struct draft *draft, const struct conf_value of[], struct rung *rung)
@@ -224,6 +235,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     read_backend (draft, &of[RUNG_BACKEND], rung);
     if (rung_is_builtin (rung, "probe"))
         draft_probe_args (draft, node, &of[RUNG_ARGS], rung);
+    rung->copies = is_copied (draft, of, rung);
     read_metrics (draft, of, rung);
     read_tolerances (draft, &of[RUNG_TOLERANCE], rung);
     read_parse (draft, &of[RUNG_PARSE], rung);

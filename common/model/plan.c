@@ -85,6 +85,7 @@ static const struct field rung_fields[] = {
     F_TEXT (22, struct rung, folder, TEXT_MAX_BYTES),
     F_TEXT (23, struct rung, workdir, PATH_MAX_BYTES),
     F_TEXTS (24, struct rung, beside, BESIDE_MAX, ID_MAX_BYTES),
+    F_BOOL (25, struct rung, copies),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 
@@ -109,8 +110,7 @@ static const struct field profile_fields[] = { F_TEXT (1, struct profile, name, 
                                                F_TEXTS (11, struct profile, inherit, VARS_MAX, NAME_MAX_BYTES),
                                                F_LIST (12, struct profile, shapes, SHAPES_MAX, &dimension_record),
                                                F_BOOL (13, struct profile, padding),
-                                               F_U32 (14, struct profile, port, UINT16_MAX),
-                                               F_BOOL (15, struct profile, executes) };
+                                               F_U32 (14, struct profile, port, UINT16_MAX) };
 const struct record profile_record = RECORD ("profile", struct profile, profile_fields);
 
 static const struct field cache_plan_fields[] = {

@@ -213,6 +213,7 @@ struct rung {
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
     LIST_OF (struct demand) demands; /* COMMAND; a demand not shown to be met fails the rung */
     bool same_output;                /* COMMAND: drift compares what it printed */
+    bool copies;                     /* CANARY: an attempt may be a copy of a preloaded interpreter */
     struct text folder;              /* COMMAND: "PATH, 3 KiB", of the folder that travels as KIT_FOLDER; empty: none */
     struct text workdir;             /* COMMAND: absolute, or below the folder; empty: the folder, or an empty one */
     LIST_OF (struct text) beside;    /* COMMAND without a folder: what lies beside its first file, or the ladder */
@@ -263,7 +264,6 @@ struct profile { /* launch policy: everything decided before the runtime is impo
     bool splits;                       /* a part of the hosts can form a group: isolation by halves */
     LIST_OF (struct dimension) shapes; /* empty: programs choose */
     bool padding;                      /* of shapes: other sizes are padded to the next */
-    bool executes;                     /* no canary is a copy of a preloaded interpreter */
     uint32_t port;                     /* {port} of the first attempt; of a RUN that of its own. 0: not used */
 };
 

@@ -25,16 +25,22 @@
 #include "coordinator/monitor/follow.h"
 #include "coordinator/story/board.h"
 
-enum { TAR_STANDS_S = 30, TAR_COUNTS_BYTES = 512 };
+enum { TAR_STANDS_S = 120, TAR_COUNTS_BYTES = 512 };
+
+static bool has_ended (pid_t pid)
+{
+    siginfo_t info = { 0 };
+    return waitid (P_PID, (id_t) pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
 
 /* One that neither reads nor writes for so long waits for a mount, which not even SIGKILL ends, or for a pipe. */
 static int tar_wait (pid_t pid, struct err *err)
 {
     char path[32], counts[TAR_COUNTS_BYTES], before[TAR_COUNTS_BYTES] = "";
-    struct pollfd end = { .fd = pidfd_open (pid, 0), .events = POLLIN };
+    struct pollfd end = { .fd = pidfd_open (pid, 0), .events = POLLIN }; /* -1: only the time passes */
     int status = 0, stood_s = 0;
     snprintf (path, sizeof path, "/proc/%d/io", pid);
-    for (; stood_s < TAR_STANDS_S && poll (&end, 1, 1000) <= 0; stood_s++)
+    for (; stood_s < TAR_STANDS_S && poll (&end, 1, 1000) <= 0 && !has_ended (pid); stood_s++)
         if (!file_read_start (path, counts, sizeof counts) || strcmp (counts, before) != 0) {
             memcpy (before, counts, sizeof before);
             stood_s = 0;

@@ -194,8 +194,6 @@ static int carry_again (struct transport_ssh *ssh, const struct request *request
     reporter_send_step (reporter, STEP_LINK, "the ssh server to forward ports");
     if (transport_ssh_carry (&ssh->transport, &request->hub, until_ms, at, err) < 0)
         return -1;
-    if (request->ssh.sudo)
-        reporter_send_step (reporter, STEP_AUTHENTICATION, "sudo on the host");
     if (carrier_tell_way (ssh->session, request, at, err) < 0)
         return -1;
     ssh_set_blocking (ssh->session, 0);

@@ -192,6 +192,7 @@ static bool is_writer (const struct slice_receipt *receipt, const struct host_re
 static uint64_t doing (const struct rung_receipt *rung, bool writer)
 {
     uint64_t hash = drift_hash (rung->cache, rung->pass == PASS_COLD && writer);
+    hash = drift_hash_number (hash + text_is (rung->interpreter, "copied")); /* which is spared the imports */
     hash = drift_hash_number (hash + counter_of (rung, "compile_requests"));
     return drift_hash_number (hash + counter_of (rung, "cache_hits"));
 }

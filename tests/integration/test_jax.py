@@ -317,7 +317,7 @@ class Speed(Jax):
                 self.passes(ended)
                 facts = self.lab.receipt()["hosts"][1]["facts"]
                 rates = [name for name in facts if name.startswith("number.speed.")]
-                self.assertEqual(7, len(rates), facts)
+                self.assertEqual(8, len(rates), facts)
                 self.assertEqual(7, sum(name.startswith("spread.speed.") for name in facts))
                 self.assertEqual(10, sum(name.startswith("collective.") for name in facts), "five kinds over two axes")
                 self.assertTrue(all(float(facts[name]) > 0 for name in rates), facts)

@@ -121,8 +121,8 @@ class Preload(lab.LabTest):
         for name, text in (("state", STATE), ("ends", ENDS)):
             (self.folder / "jax" / f"{name}.py").write_text(text)
 
-    def canary(self, name, id=None, **more):
-        return {"id": id or name, "canary": str(self.folder / "jax" / f"{name}.py"), "timeout": "2m", **more}
+    def canary(self, name, id=None, preload=True, **more):
+        return {"id": id or name, "canary": str(self.folder / "jax" / f"{name}.py"), "timeout": "2m", "preload": preload, **more}
 
     variables = {}
 
@@ -225,6 +225,21 @@ class Otherwise(Preload):
         ended = run.end()
         self.assertEqual("timed-out", self.attempt(self.lab.receipt(), "h0", "waits")["outcome"], ended)
         self.nothing_is_left()
+
+    def test_a_copy_that_is_not_made_in_time_is_executed_and_a_users_canary_always(self):
+        passes = {"name": "ends", "args": {"how": "passes"}}
+        rungs = [self.canary(id="first", **passes), {"id": "pause", "command": ["sleep", "3"]}, self.canary(id="second", **passes),
+                 self.canary(id="own", preload=False, **passes)]
+        del rungs[-1]["preload"]
+        run = self.lab.start("run", self.slice_of(rungs, hosts=1))
+        run.wait_out("pause attempt 1 began")
+        for pid in lab.wait_for(self.preloaded, "an interpreter that waits"):
+            os.kill(pid, signal.SIGSTOP)
+        self.passes(run.end())
+        receipt = self.lab.receipt()
+        self.assertEqual(["copied", "executed: it made no copy in 5 s", "executed"],
+                         [self.attempt(receipt, "h0", id)["interpreter"] for id in ("first", "second", "own")])
+        self.assertEqual(1, self.printed("second").count("before the end"))
 
     def test_it_dies_with_its_worker(self):
         waits = self.canary("ends", id="waits", args={"how": "waits"}, timeout="1m")

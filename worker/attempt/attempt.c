@@ -2,6 +2,7 @@
 #include "worker/attempt/attempt_state.h"
 
 #include "common/base/duration.h"
+#include "common/base/utf8.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/command.h"
@@ -16,10 +17,9 @@
 #include <unistd.h>
 
 enum {
-    DRAIN_MS = 2000,       /* a stray may hold the pipe; after this all are dead */
-    TOLD_MS = 300,         /* a signal for all processes of a job reaches this worker as well */
-    IMPORT_MS = 60 * 1000, /* of a preloaded interpreter: executed, a program's own limit says where it hangs */
-    FETCHES_MAX = 3,       /* a fetched file may be damaged before its use, but not again and again */
+    DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead */
+    TOLD_MS = 300,   /* a signal for all processes of a job reaches this worker as well */
+    FETCHES_MAX = 3, /* a fetched file may be damaged before its use, but not again and again */
 };
 
 /* ---- starting ---- */
@@ -50,6 +50,13 @@ static int copy_interpreter (void *owner, const struct spawn_request *request, c
     return preload_copy (copying->preload, request, &copying->copy, target, pid, err);
 }
 
+/* It quotes the interpreter. */
+static struct text said_of_copy (struct attempt *attempt, const char *why)
+{
+    struct text said = text_format (&attempt->arena, "executed: %s", why);
+    return text_repair_utf8 (&attempt->arena, said, SENTENCE_MAX_BYTES);
+}
+
 /* NULL: it has to be executed; the result says why. `stage` is what would be executed, the sandbox's process or the program
  * itself. */
 static struct exec *start_copy (struct attempt *attempt, const struct command *command, const struct command *stage,
@@ -62,8 +69,7 @@ static struct exec *start_copy (struct attempt *attempt, const struct command *c
             copying.copy.confine++;
     spawn.envp = command->envp;
     struct exec *exec = exec_start_copy (&spawn, copy_interpreter, &copying, &err);
-    attempt_result (attempt)->interpreter = exec ? TEXT_LIT ("copied")
-                                                 : text_format (&attempt->arena, "executed: %s", err.text);
+    attempt_result (attempt)->interpreter = exec ? TEXT_LIT ("copied") : said_of_copy (attempt, err.text);
     return exec;
 }
 
@@ -111,8 +117,7 @@ static bool may_copy (struct attempt *attempt, const struct command *command, ui
     struct preload *preload = attempt->context->preload;
     struct text *said = &attempt_result (attempt)->interpreter;
     uint64_t left_ms = attempt->deadline_ms > now_ms ? attempt->deadline_ms - now_ms : 0;
-    struct preload_need need = { command->program, command->modules, command->envp,
-                                 least_u64 (IMPORT_MS, left_ms / 2) };
+    struct preload_need need = { command->program, command->modules, command->envp };
     *said = TEXT_LIT ("executed");
     *waits = false;
     if (!command->modules)
@@ -122,9 +127,14 @@ static bool may_copy (struct attempt *attempt, const struct command *command, ui
         return false;
     }
     enum preload_state state = preload_want (preload, &need, now_ms);
-    *waits = state == PRELOAD_STARTING;
+    if (state == PRELOAD_STARTING && attempt->step != STEP_IMPORTING)
+        attempt->import_until_ms = now_ms +
+                                   left_ms / 4; /* then it is executed, and its own time limit says where it hangs */
+    *waits = state == PRELOAD_STARTING && now_ms < attempt->import_until_ms;
+    if (state == PRELOAD_STARTING)
+        *said = TEXT_LIT ("executed: the interpreter to be copied was still importing");
     if (state == PRELOAD_REFUSED)
-        *said = text_format (&attempt->arena, "executed: %s", preload_why (preload));
+        *said = said_of_copy (attempt, preload_why (preload));
     return state == PRELOAD_READY;
 }
 
@@ -432,8 +442,8 @@ static void after_awaiting (struct attempt *attempt, const struct exec_end *end,
 static void turn_import (struct attempt *attempt, uint64_t now_ms)
 {
     struct err err = { 0 };
-    if (preload_poll (attempt->context->preload, now_ms) != PRELOAD_STARTING &&
-        start_program (attempt, now_ms, &err) < 0)
+    bool waits = preload_poll (attempt->context->preload, now_ms) == PRELOAD_STARTING;
+    if ((!waits || now_ms >= attempt->import_until_ms) && start_program (attempt, now_ms, &err) < 0)
         refuse_start (attempt, &err, now_ms);
 }
 
@@ -521,7 +531,8 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
     if (attempt->step == STEP_FETCHING)
         at_ms = least_u64 (at_ms, fetch_deadline_ms (attempt->fetch));
     if (attempt->step == STEP_IMPORTING)
-        at_ms = least_u64 (at_ms, preload_deadline_ms (attempt->context->preload));
+        at_ms = least_u64 (at_ms,
+                           least_u64 (attempt->import_until_ms, preload_deadline_ms (attempt->context->preload)));
     if (attempt->exec)
         at_ms = least_u64 (at_ms, exec_deadline_ms (attempt->exec));
     if (attempt->look.until_ms && attempt->step == STEP_RUNNING)

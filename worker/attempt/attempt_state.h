@@ -53,8 +53,9 @@ struct attempt {
     struct phase_clock phases;
 
     enum step step;
-    struct exec *exec; /* a task or the program */
-    bool copies;       /* a preloaded interpreter is there for it */
+    struct exec *exec;        /* a task or the program */
+    bool copies;              /* a preloaded interpreter is there for it */
+    uint64_t import_until_ms; /* IMPORTING */
     int task_fd;
     struct fetch *fetch; /* FETCHING */
     uint32_t fetches;    /* number begun */

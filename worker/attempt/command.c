@@ -191,17 +191,6 @@ static int make_builtin (const struct msg_run *run, struct arena *arena, struct 
     return 0;
 }
 
-/* Only our own canaries, of which it is known what they read before they begin; and no probe of the runtime, so that one
- * fresh interpreter is part of every proof. */
-static const char *modules_of (const struct msg_run *run, struct arena *arena)
-{
-    const struct frontend *frontend = frontend_find (run->profile.frontend);
-    struct text name = run->rung.files.n ? run->rung.files.items[0].name : (struct text){ 0 };
-    struct text folder = text_format (arena, "%.*s/", TEXT_ARG (run->profile.frontend));
-    bool is_ours = text_starts (name, folder.ptr) && !text_is (path_name (name), "probe.py");
-    return frontend && is_ours && !run->profile.executes ? frontend->modules : NULL;
-}
-
 static int make_canary (const struct msg_run *run, const struct command_context *context,
                         const struct environ_list *list, struct command *out, struct err *err)
 {
@@ -217,7 +206,8 @@ static int make_canary (const struct msg_run *run, const struct command_context 
     const struct text argv[] = { path, TEXT_LIT ("-s"), TEXT_LIT ("-B"), first_path (run, context, list->arena) };
     out->argv = words (list->arena, argv, CANARY_FILE + 1);
     out->program = path.ptr;
-    out->modules = modules_of (run, list->arena);
+    const struct frontend *frontend = frontend_find (run->profile.frontend);
+    out->modules = frontend && run->rung.copies ? frontend->modules : NULL;
     return 0;
 }
 

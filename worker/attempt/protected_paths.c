@@ -257,6 +257,7 @@ void protected_find (const struct msg_run *run, const struct command_context *co
     add_searches (&find);
     add_home (&find);
     protected_paths_add (&find, START_DIRECTORY_DEFAULT);
+    protected_paths_add (&find, START_DIRECTORY_OF_ROOT);
     if (program)
         protected_paths_add_program (&find, program);
     protected_paths_add_files (&find, context);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
@@ -25,7 +26,8 @@
 FILE_BYTES (preload_library, PRELOAD_LIBRARY);
 FILE_BYTES (preload_program, PRELOAD_PROGRAM);
 
-enum { KEY_BYTES_MAX = 256 * 1024, WHY_BYTES = 512, FDS_N = 5, INTERPRETERS_MAX = 2 };
+enum { KEY_BYTES_MAX = 256 * 1024, WHY_BYTES = 512, FDS_N = 6, INTERPRETERS_MAX = 2 };
+enum { IMPORT_MS = 60 * 1000, RESTARTS_MAX = 2 };
 
 struct interpreter {
     struct loop *loop;
@@ -33,6 +35,8 @@ struct interpreter {
     struct buf key; /* what it was made for; empty: never made */
     int channel_fd, process_fd;
     uint64_t until_ms, wanted_ms;
+    bool was_ready;
+    uint32_t restarts; /* after it was ready, and failed */
     char why[WHY_BYTES];
 };
 
@@ -68,6 +72,7 @@ static void interpreter_end (struct interpreter *one)
 static enum preload_state interpreter_refuse (struct interpreter *one, const char *why)
 {
     interpreter_end (one);
+    one->was_ready = one->state == PRELOAD_READY;
     snprintf (one->why, sizeof one->why, "%s", why);
     return one->state = PRELOAD_REFUSED;
 }
@@ -211,7 +216,7 @@ static enum preload_state interpreter_begin (struct interpreter *one, const char
         return interpreter_refuse (one, "its variables are too long");
     if (interpreter_open (one, directory, need, &err) < 0)
         return interpreter_refuse (one, err.text);
-    one->until_ms = now_ms + need->wait_ms;
+    one->until_ms = now_ms + IMPORT_MS;
     return one->state = PRELOAD_STARTING;
 }
 
@@ -236,6 +241,11 @@ enum preload_state preload_want (struct preload *preload, const struct preload_n
     bool known = one->key.len && text_equal (buf_as_text (&key), buf_as_text (&one->key));
     buf_release (&key);
     one->wanted_ms = now_ms;
+    one->restarts = known ? one->restarts : 0;
+    if (known && one->state == PRELOAD_REFUSED && one->was_ready && one->restarts < RESTARTS_MAX) {
+        one->restarts++;
+        known = false;
+    }
     return known ? preload_poll (preload, now_ms) : interpreter_begin (one, preload->directory, need, now_ms);
 }
 
@@ -271,11 +281,15 @@ enum preload_state preload_poll (struct preload *preload, uint64_t now_ms)
 
 /* ---- a copy ---- */
 
+/* NULL: one of them is not UTF-8. */
 static json_t *json_words (char *const *words)
 {
     json_t *list = json_array ();
-    for (; words && *words; words++)
-        json_array_append_new (list, json_string (*words));
+    for (; list && words && *words; words++)
+        if (json_array_append_new (list, json_string (*words)) < 0) {
+            json_decref (list);
+            list = NULL;
+        }
     return list;
 }
 
@@ -297,6 +311,14 @@ static char *print_request (const struct spawn_request *request, const struct pr
     return text;
 }
 
+/* A child of this process, as it has to be: the answer comes from a process that has imported packages of others. */
+static bool is_child (uint64_t pid)
+{
+    siginfo_t info = { 0 };
+    return pid > 1 && pid <= INT32_MAX && waitid (P_PID, (id_t) pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+}
+
 static bool await_copy (int channel_fd, pid_t *pid, char word[WHY_BYTES])
 {
     struct pollfd entry = { .fd = channel_fd, .events = POLLIN };
@@ -304,25 +326,42 @@ static bool await_copy (int channel_fd, pid_t *pid, char word[WHY_BYTES])
     snprintf (word, WHY_BYTES, "it made no copy in %d s", COPY_MAX_MS / 1000);
     if (poll (&entry, 1, COPY_MAX_MS) <= 0 || !receive_word (channel_fd, word))
         return false;
-    if (!text_to_u64 (text_of (word), &number) || number <= 1 || number > INT32_MAX)
+    if (!text_to_u64 (text_of (word), &number) || !is_child (number))
         return false;
     *pid = (pid_t) number;
     return true;
+}
+
+/* The copy begins only at this process's word, so that one which is told too late never runs. */
+static int ask_for_copy (struct interpreter *one, struct text request, int fds[FDS_N], pid_t *pid, struct err *err)
+{
+    char word[WHY_BYTES] = "it ended";
+    int go[2];
+    if (pipe2 (go, O_CLOEXEC) < 0)
+        return err_errno (err, ERR_IO, "a pipe for the copy cannot be made");
+    fds[FDS_N - 1] = go[0];
+    bool sent = send_packet (one->channel_fd, request, fds, FDS_N);
+    bool made = sent && await_copy (one->channel_fd, pid, word) && write (go[1], "g", 1) == 1;
+    close (go[0]);
+    close (go[1]);
+    if (made)
+        return 0;
+    if (!sent && errno == EMSGSIZE)
+        return err_set (err, ERR_LIMIT, "the variables of this attempt are too long for a copy");
+    (void) interpreter_refuse (one, word);
+    return err_set (err, ERR_IO, "%s", one->why);
 }
 
 int preload_copy (struct preload *preload, const struct spawn_request *request, const struct preload_copy *copy,
                   const struct spawn_target *target, pid_t *pid, struct err *err)
 {
     /* A program without a sandbox has no report: then the same descriptor twice, which the copy closes. */
-    const int fds[FDS_N] = { target->namespaces_fd, target->root_fd, request->output_fd, request->channel_fd,
-                             request->report_fd > 0 ? request->report_fd : request->output_fd };
-    char word[WHY_BYTES] = "the request for a copy cannot be sent";
+    int fds[FDS_N] = { target->namespaces_fd, target->root_fd, request->output_fd, request->channel_fd,
+                       request->report_fd > 0 ? request->report_fd : request->output_fd };
     char *text = print_request (request, copy, target);
-    struct interpreter *one = preload->wanted;
-    bool sent = text && send_packet (one->channel_fd, text_of (text), fds, FDS_N);
+    if (!text)
+        return err_set (err, ERR_PARSE, "a variable or a path of this attempt is not UTF-8");
+    int rc = ask_for_copy (preload->wanted, text_of (text), fds, pid, err);
     free (text);
-    if (sent && await_copy (one->channel_fd, pid, word))
-        return 0;
-    (void) interpreter_refuse (one, word);
-    return err_set (err, ERR_IO, "%s", one->why);
+    return rc;
 }

@@ -1,5 +1,5 @@
 /* preload.h - an interpreter that has imported what a frontend's programs import, and waits: an attempt of a canary is a
- * copy of it (fork), which spares the import, most of a small program's time (docs/performance.md).
+ * copy of it (fork), which spares the import, most of a small program's time (docs/benchmarks.md).
  *
  * There is one for each launch policy, at most two (those of a cache's writer and reader): it is made anew if a variable
  * differs that imports may read. It has no client of a device, lives in the worker's own namespaces and dies with the
@@ -21,7 +21,6 @@ struct preload_need {
     const char *python;  /* its path */
     const char *modules; /* "jax,numpy" */
     char *const *envp;
-    uint64_t wait_ms; /* for the imports */
 };
 
 struct preload;
@@ -39,8 +38,8 @@ struct preload_copy {
     char *const *words;   /* the program's file and its arguments */
     char *const *confine; /* argv of confine.h, whose program is not executed; NULL: no sandbox */
 };
-/* Only if READY. As spawn_start, of a request whose program and argv are not used. -1: there is no copy, and the
- * interpreter is REFUSED from now on. Waits at most COPY_MAX_MS. */
+/* Only if READY. As spawn_start, of a request whose program and argv are not used. -1: there is no copy, and none follows
+ * later. Waits at most COPY_MAX_MS. */
 enum { COPY_MAX_MS = 5000 };
 int preload_copy (struct preload *preload, const struct spawn_request *request, const struct preload_copy *copy,
                   const struct spawn_target *target, pid_t *pid, struct err *err);

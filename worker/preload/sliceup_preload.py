@@ -1,11 +1,16 @@
 """An interpreter that has imported what a frontend's programs import, and waits: each attempt of a canary is a copy of it.
 
 The worker starts it (preload.c) with its socket as descriptor 3 and the names of the modules as its argument. The socket
-brings the library of inside.c as a descriptor, then one request a packet; it answers with one packet: "ready", the pid of
+brings the library of inside.c as a descriptor, then one request a packet with its descriptors; it answers with one packet: "ready", the pid of
 the copy, or a sentence that begins with a word. It makes no client of a device and runs no line of a program itself.
 """
 
+import sys
+
+sys.path[0:1] = []  # the folder of this file, which no program has: nothing may be imported from there
+
 import builtins
+import contextlib
 import ctypes
 import faulthandler
 import gc
@@ -14,18 +19,17 @@ import json
 import os
 import signal
 import socket
-import sys
 import traceback
 import types
 import warnings
 
 CHANNEL_FD = 3
 REQUEST_BYTES = 1 << 20
-FDS = 5  # of the namespaces, of the root there, output, channel, report
+FDS = 6  # of the namespaces, of the root there, output, channel, report, and the word that the copy may begin
 
 
 def report(channel, text):
-    channel.send(text.encode("utf-8", "backslashreplace")[:400])
+    channel.send(text.encode("ascii", "backslashreplace")[:400])
 
 
 def load(channel, modules):
@@ -91,51 +95,53 @@ def become(library, request, made, fds):
     set_variables(request["env"], made)
     confine = [word.encode() for word in request["confine"]]
     words = (ctypes.c_char_p * (len(confine) + 1))(*confine, None) if confine else None
-    _, _, output, program_channel, report_fd = fds
-    library.sliceup_enter(output, program_channel, report_fd if confine else 0, request["directory"].encode(),
+    _, _, output, program_channel, report_fd, _ = fds
+    shown = " ".join([sys.executable, *request["words"]])
+    library.sliceup_enter(output, program_channel, report_fd if confine else 0, request["directory"].encode(), shown.encode(),
                           len(confine), words)
     catch_signals()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()  # else every copy draws the same
     return read_program(request["words"], [path for path in request["env"].get("PYTHONPATH", "").split(":") if path])
 
 
-def await_copy(between, told, go):
+def await_copy(between, told):
     os.waitpid(between, 0)  # whose child is the worker's from now on, so it can ask to die with the worker
-    try:
-        os.write(go, b"g")
-    except BrokenPipeError:
-        pass  # there is no copy, and the text says why
-    os.close(go)
-    said = b"".join(iter(lambda: os.read(told, 4096), b""))
-    os.close(told)
-    return said.decode(errors="replace") or "the process that makes the copy ended early"
+    said = b"".join(iter(lambda: os.read(told, 4096), b"")).decode(errors="replace")
+    return said.rpartition("!")[2] or "the process that makes the copy ended early"
 
 
 def make_copy(channel, library, request, made, fds):
     """By way of a process that enters the namespaces, which only its children are in. Returns what the worker is told, the
-    pid or a problem; in the copy the program."""
+    pid or a problem; in the copy the program, once the worker has accepted the pid."""
     told, telling = os.pipe()
-    going, go = os.pipe()
-    between = os.fork()
+    try:
+        between = os.fork()
+    except OSError as error:
+        os.close(told)
+        os.close(telling)
+        return f"a process cannot be made: {error.strerror}"
     if between:
         os.close(telling)
-        os.close(going)
-        return await_copy(between, told, go)
+        said = await_copy(between, told)
+        os.close(told)
+        return said
     try:
-        os.close(go)
         code = library.sliceup_enter_namespaces(fds[0], request["namespaces"], fds[1])
         if code:
-            os.write(telling, f"entering its namespaces failed: {os.strerror(code)}".encode())
-            os._exit(1)
+            raise OSError(code, "entering its namespaces: " + os.strerror(code))
         copied = os.fork()
         if copied:
             os.write(telling, str(copied).encode())
             os._exit(0)
-        if os.read(going, 1) != b"g":
-            os._exit(0)
-        os.chdir(request["directory"])
+        os.setsid()
+        os.close(telling)
+        if os.read(fds[5], 1) != b"g":
+            os._exit(0)  # the worker waits no more, and has executed the program
         channel.detach()  # its number becomes that of the program's
     except BaseException as error:
-        os.write(telling, f" failed: {error}".encode())
+        with contextlib.suppress(OSError):
+            os.write(telling, f"!the copy failed: {error}".encode())
         os._exit(1)
     return become(library, request, made, fds)
 
@@ -155,7 +161,6 @@ def serve(channel, library, made):
 
 
 def main():
-    sys.path[0:1] = []  # the folder that it began in, which no program has
     channel = socket.socket(fileno=CHANNEL_FD)
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     try:

@@ -68,7 +68,7 @@ static NEW_PROCESS int enter_group (const struct spawn_target *target)
 
 static NEW_PROCESS int enter_session (pid_t parent)
 {
-    if (setsid () < 0 || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
+    if ((setsid () < 0 && getsid (0) != getpid ()) || prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
         return -1;
     if (getppid () != parent) /* it died before the signal was asked for */
         _exit (127);
@@ -291,7 +291,8 @@ int spawn_enter_namespaces (const struct spawn_target *target)
     return setns (target->namespaces_fd, target->namespaces) < 0 || enter_root (target->root_fd) < 0 ? -1 : 0;
 }
 
-int spawn_enter (const struct spawn_request *request)
+const char *spawn_enter (const struct spawn_request *request)
 {
-    return enter_session (getppid ()) < 0 || arrange (request) != STEP_NONE ? -1 : 0;
+    enum step failed = enter_session (getppid ()) < 0 ? STEP_SESSION : arrange (request);
+    return failed == STEP_NONE ? NULL : step_names[failed];
 }

@@ -41,6 +41,7 @@ int spawn_check_target (const struct spawn_target *target, struct err *err);
 
 /* The two halves of a start, for a process that is a copy of another one and executes nothing (preload.h). -1: errno. */
 int spawn_enter_namespaces (const struct spawn_target *target); /* those of children to come, and the root directory */
-int spawn_enter (const struct spawn_request *request);          /* session, signals, descriptors, limits, directory */
+/* Session, signals, descriptors, limits, directory. NULL, or the step that failed, and errno. */
+const char *spawn_enter (const struct spawn_request *request);
 
 #endif

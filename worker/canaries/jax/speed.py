@@ -4,7 +4,10 @@ Adds: numbers that drift compares between hosts, so that one at 0.8 of the other
 hosts have to measure at the same time. Every measure is a rate, larger is faster, of work that waits for no other host (but the
 collectives, which say nothing of one host); it is taken in turns with the others in short windows, so that a passing
 disturbance meets a few samples of each, and the median of the samples is told, with their spread.
-args: size (512: of the matrices), mib (16: of arrays that are copied), rounds (40), window_ms (60: of one sample),
+One call of a program works for milliseconds, whatever the device, or its dispatch would be measured: sizes depend on the
+platform. Products of float32 ask for the highest precision, so that no matrix unit rounds them.
+args: size (of the matrices), mib (of arrays that are copied), rounds (60), window_ms (60: of one sample, twice
+as long for products),
 floor ([]: "NAME NUMBER", the least rate that passes, in the unit of its name).
 """
 
@@ -13,6 +16,11 @@ import time
 
 import sliceup_jax
 from sliceup_canary import Failure
+
+# platform -> size of matrices, MiB of arrays: 1 GFLOP and 4.4 TFLOP a call
+SIZES = {"cpu": (512, 32)}
+ON_ACCELERATORS = (8192, 1024)
+PRODUCTS = 4
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
 
@@ -33,21 +41,27 @@ class Measure:
                 break
         self.rates.append(times * self.amount / took)
 
-    def tell(self, canary, floor):
-        rate = statistics.median(self.rates)
+    def rate(self):
+        return statistics.median(self.rates)
+
+    def tell(self, canary):
+        rate = self.rate()
         spread = statistics.median(abs(one - rate) for one in self.rates) / rate
         canary.fact(f"number.speed.{self.name}", f"{rate:.4g}")
         canary.fact(f"spread.speed.{self.name}", f"{100 * spread:.1f} %")
-        if rate < floor:
-            raise Failure("device", f"{self.name} is {rate:.4g}, below the floor of {floor:.4g} that the rung asks for")
+
+    def hold(self, floor):
+        if self.rate() < floor:
+            raise Failure("device", f"{self.name} is {self.rate():.4g}, below the floor of {floor:.4g} that the rung asks for")
 
 
 def chained(jax, dtype):
-    """A program (size, size), (size, size) -> (size, size) of four products, each of the one before, in `dtype`."""
+    """A program (size, size), (size, size) -> (size, size) of PRODUCTS products, each of the one before, in `dtype`."""
+    precision = "highest" if dtype == jax.numpy.float32 else None
 
     def multiply(x, y):
-        for _ in range(4):
-            x = jax.numpy.matmul(x, y, preferred_element_type=dtype) * 0.01
+        for _ in range(PRODUCTS):
+            x = jax.numpy.matmul(x, y, precision=precision, preferred_element_type=dtype) * 0.01
         return x
 
     return jax.jit(multiply)
@@ -62,12 +76,14 @@ def on_each(session, program, *values):
 
 def local_measures(session):
     jax, numpy, args = session.jax, session.numpy, session.canary.args
-    size, devices = args.get("size", 512), len(jax.local_devices())
-    large = numpy.ones(args.get("mib", 16) << 18, numpy.float32)
+    devices = len(jax.local_devices())
+    usual = SIZES.get(jax.local_devices()[0].platform, ON_ACCELERATORS)
+    size, mib = args.get("size", usual[0]), args.get("mib", usual[1])
+    large = numpy.ones(mib << 18, numpy.float32)
     square = numpy.full((size, size), 0.01, numpy.float32)
     for name, dtype in (("matmul_f32", jax.numpy.float32), ("matmul_bf16", jax.numpy.bfloat16)):
         work = on_each(session, chained(jax, dtype), square.astype(dtype), square.astype(dtype))
-        yield Measure(f"{name}_gflops", devices * 4 * 2e-9 * size ** 3, work)
+        yield Measure(f"{name}_gflops", devices * PRODUCTS * 2e-9 * size ** 3, work)
     # Reads and writes each element once.
     yield Measure("memory_gbs", devices * 2e-9 * large.nbytes, on_each(session, jax.jit(lambda x: x + 1), large))
     yield Measure("to_device_gbs", devices * 1e-9 * large.nbytes, lambda: jax.block_until_ready(
@@ -117,7 +133,9 @@ def collective_programs(session, rest):
 
 def measure_collectives(session):
     """Alike on all hosts, in the same order and as often, since each waits for all."""
-    canary, rest = session.canary, session.canary.args.get("mib", 16) << 14
+    canary = session.canary
+    # Floats a device, 1 MiB or a little more: so many that every axis divides them.
+    rest = -(-(1 << 18) // session.mesh.size) * session.mesh.size
     programs = list(collective_programs(session, rest))
     if canary.world > 1:
         canary.gate("collectives", "agree", ",".join(name for name, _, _ in programs))
@@ -153,14 +171,19 @@ def body(session):
     if canary.world > 1:
         canary.gate("measure", "agree", "")
     canary.phase("measure")
-    for _ in range(args.get("rounds", 40)):
+    for _ in range(args.get("rounds", 60)):
         for measure in measures:
-            measure.sample(args.get("window_ms", 60) / 1000)
-    canary.phase("collectives")
-    measure_collectives(session)
+            measure.sample(args.get("window_ms", 60) / 1000 * (2 if measure.name.startswith("matmul") else 1))
     canary.check("devices measured", canary.devices_per_host, len(session.jax.local_devices()))
     for measure in measures:
-        measure.tell(canary, floors.get(measure.name, 0))
+        measure.tell(canary)
+    # Steadier than each alone, and a slow chip slows both.
+    products = [measure.rate() for measure in measures if measure.name.startswith("matmul")]
+    canary.fact("number.speed.compute", f"{statistics.geometric_mean(products):.4g}")
+    canary.phase("collectives")
+    measure_collectives(session)
+    for measure in measures:
+        measure.hold(floors.get(measure.name, 0))
 
 
 sliceup_jax.run(body)
