@@ -27,6 +27,7 @@ import sliceup_jax_memory  # noqa: E402
 
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "scipy", "ml_dtypes", "opt_einsum")
 FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 INIT_TIMEOUT_S = 60
 HEARTBEAT_TIMEOUT_S = 20
 SHUTDOWN_TIMEOUT_S = 20
@@ -192,11 +193,14 @@ class Program:
 
     def __init__(self, session, name, jitted, *args):
         canary = session.canary
-        self.session = session
+        self.session, self.name = session, name
         canary.phase("trace")
         traced = jitted.trace(*args)
         lowered = traced.lower()
         self.jaxpr, self.text = traced.jaxpr, lowered.as_text()
+        # jax asks the compiler for no donation where the platform has none.
+        self.gives = any(info.donated for info in session.jax.tree.leaves(lowered.args_info))
+        self.takes = any(word in self.text for word in DONATED)
         fingerprint = hashlib.sha256(self.text.encode()).hexdigest()
         canary.program(name, fingerprint)
         canary.phase("compile")
@@ -216,9 +220,18 @@ class Program:
 
     def __call__(self, *args):
         """Executes and waits for the result; a counted execution has really ended."""
+        # jax 0.10.2 ends with a segmentation fault here, where the program is of several devices.
+        gone = [number for number, arg in enumerate(args) if arg.is_deleted()]
+        if gone:
+            raise Failure("program", f"{self.name} reads argument {gone[0]} after it was donated to an earlier execution")
         result = self.session.jax.block_until_ready(self.compiled(*args))
         self.session.canary.counted["executions"] += 1
         return result
+
+
+def was_read(array):
+    """Whether its value was brought to the host already: jax keeps it then. False where it does not say."""
+    return getattr(array, "_npy_value", None) is not None
 
 
 def identity(fingerprint):
@@ -229,10 +242,13 @@ def identity(fingerprint):
 
 
 class Metric:
-    """What to measure on each device: measure(*blocks) gives (local, weight), both float32 of shape ()."""
+    """What to measure on each device: measure(*blocks) gives (local, weight), both float32 of shape ().
 
-    def __init__(self, name, reduction, axes, measure):
-        self.name, self.reduction, self.axes, self.measure = name, reduction, tuple(axes), measure
+    dtype: what local * weight is rounded to, and summed in.
+    """
+
+    def __init__(self, name, reduction, axes, measure, dtype="float32"):
+        self.name, self.reduction, self.axes, self.measure, self.dtype = name, reduction, tuple(axes), measure, dtype
 
 
 def proved_metrics(session, name, metrics, *arrays):
@@ -291,8 +307,13 @@ def reduce_one(jax, metric, secret, blocks):
     """(5,): local, weight, and as the collective returned them: sum of local*weight, of weight, of secrets."""
     local, weight = metric.measure(*blocks)
     # One stack, one collective: the secret proves what happened to the value beside it.
-    seen = jax.lax.psum(jax.numpy.stack([local * weight, weight, secret]), metric.axes)
-    return jax.numpy.concatenate([jax.numpy.stack([local, weight]), seen])
+    if metric.dtype == "float32":
+        seen = jax.lax.psum(jax.numpy.stack([local * weight, weight, secret]), metric.axes)
+        return jax.numpy.concatenate([jax.numpy.stack([local, weight]), seen])
+    # A shorter dtype has no room for a secret: one call sums the value in it and the others in float32.
+    others = jax.numpy.stack([weight, secret])
+    total, seen = jax.lax.psum(((local * weight).astype(metric.dtype), others), metric.axes)
+    return jax.numpy.concatenate([jax.numpy.stack([local, weight, total.astype(others.dtype)]), seen])
 
 
 def send_metrics(session, metrics, rows):
@@ -304,7 +325,7 @@ def send_metrics(session, metrics, rows):
 
 def send_metric(canary, metric, rows):
     shards = [shard(metric, [float(number) for number in row]) for row in rows]
-    canary.metric(metric.name, metric.reduction, metric.axes, shards[0]["value"], shards)
+    canary.metric(metric.name, metric.reduction, metric.axes, shards[0]["value"], shards, dtype=metric.dtype)
     return shards[0]["value"]
 
 
