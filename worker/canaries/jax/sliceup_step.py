@@ -1,0 +1,51 @@
+"""One step of mixed precision: bfloat16 products, float32 gradients and state; and the same in float64 on the host.
+
+AdamW whose rate rises over the first steps and then falls along a cosine. The numbers are such that each of its parts
+moves the weights by a twentieth of their way or more.
+"""
+
+import sliceup_chain
+
+BETA1, BETA2, EPSILON, DECAY, RATE, RISING, FALLING = 0.9, 0.99, 1e-4, 0.5, 0.02, 4, 20
+
+
+def rate(numpy, count):
+    """Of the step with this number, from 1 on."""
+    return RATE * numpy.minimum(count / RISING, 0.5 + 0.5 * numpy.cos(numpy.pi * count / FALLING))
+
+
+def moved(numpy, slope, w, m, v, count):
+    """The state after AdamW: w, m, v, count."""
+    count = count + 1.0
+    m = BETA1 * m + (1.0 - BETA1) * slope
+    v = BETA2 * v + (1.0 - BETA2) * slope * slope
+    way = (m / (1.0 - BETA1**count)) / ((v / (1.0 - BETA2**count)) ** 0.5 + EPSILON)
+    return w - rate(numpy, count) * (way + DECAY * w), m, v, count
+
+
+def step(jax, x, y, w, m, v, count):
+    """x: (parts, rows, width) bfloat16, y: the same in float32, w, m, v: (layers, width, width) float32, count: () float32.
+
+    Returns the state and the loss before the step. The gradients of the parts are added up in float32.
+    """
+    numpy = jax.numpy
+    short = w.astype(numpy.bfloat16)
+
+    def one(total, part):
+        loss, slope = jax.value_and_grad(lambda short: sliceup_chain.loss(jax, short, *part))(short)
+        return (total[0] + loss, total[1] + slope.astype(numpy.float32)), None
+
+    nothing = numpy.zeros((), numpy.float32), numpy.zeros(w.shape, numpy.float32)
+    (loss, slope), _ = jax.lax.scan(one, nothing, (x, y))
+    return *moved(numpy, slope / len(x), w, m, v, count), loss / len(x)
+
+
+def reference(chain, steps):
+    """The losses before each step, and the weights after the last."""
+    numpy, losses = chain.numpy, []
+    state = (chain.weights.astype(numpy.float64), *(numpy.zeros(chain.weights.shape),) * 2, 0.0)
+    for _ in range(steps):
+        loss, slope = chain.expected(state[0])
+        losses.append(loss)
+        state = moved(numpy, slope, *state)
+    return losses, state[0]
