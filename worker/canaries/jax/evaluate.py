@@ -3,7 +3,7 @@
 Adds: padding that must not count. x: (batch, width) bfloat16, y the same in float32, mask: (batch,) float32, all split
 over all devices. Each device adds up, in float32, the loss of its rows and how many they are, and reduces both at the end.
 The last batch has the shape of the others and compiles nothing.
-args: batch (4 for each device, a multiple of the number of devices), batches (3), width (32), layers (2).
+args: batch (4 for each device), batches (3), width (32), layers (2).
 Metrics: `loss`, the mean over rows, summed over the devices in bfloat16; `rows`, how many counted, exact.
 """
 
@@ -17,8 +17,12 @@ PADDING = 9.0
 
 
 def padded(session, chain):
-    """(rows that count, [(x, y, mask) of each batch]): fewer than half of the last batch's rows are there."""
+    """(rows that count, [(x, y, mask) of each batch]): fewer than half of the last batch's rows are there.
+
+    The loss grows along a batch, so that devices with fewer rows in the last one have larger losses: a mean of means is off.
+    """
     numpy, size, every = session.numpy, chain.batch, tuple(session.canary.axes)
+    chain.y *= 4 * (numpy.arange(len(chain.y), dtype=chain.y.dtype) % size / size)[:, None]
     rows = len(chain.x) - size // 2 - 1
     there = numpy.arange(len(chain.x)) < rows
     x, y = (numpy.where(there[:, None], part, numpy.float32(PADDING)) for part in (chain.x, chain.y))
@@ -60,7 +64,8 @@ def body(session):
     sums = session.array((*canary.sizes, 2), numpy.float32, session.sharding(*canary.axes),
                          lambda index: numpy.zeros((1,) * len(canary.sizes) + (2,), numpy.float32))
     jitted, both = evaluation(session), metrics(session)
-    sliceup_jax.Program(session, "evaluate", jitted, sums, *batches[0], weights)
+    program = sliceup_jax.Program(session, "evaluate", jitted, sums, *batches[0], weights)
+    canary.check("products that are not of bfloat16", 0, sliceup_chain.not_short(program.text))
     reduce, secret = sliceup_jax.trace_metrics(session, "reduce", both, [sums])
     if session.compile_only:
         return

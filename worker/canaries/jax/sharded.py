@@ -3,7 +3,7 @@
 Adds: weights that are split over the devices, and what their gradients need. Every device's part of the gradients is held
 against the same reference, whatever the way. x, y: (batch, width), weights: (layers, width, width), all float32.
 args: way (fsdp: weights gathered, gradients scattered; tensor: layers split over the last mesh axis; pipeline: a layer on
-each device), batch (8 for each device), width (32, or the next multiple of the number of devices).
+each device), batch (8 for each device), width (32), both rounded up to a multiple of the number of devices.
 Metric `loss`: of the whole, from what each device counts of it.
 """
 

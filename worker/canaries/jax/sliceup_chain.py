@@ -4,22 +4,25 @@ x, y: (batch, width); weights: (layers, width, width), all float32 unless the ca
 make them by itself.
 """
 
+import re
+
 import sliceup_blocks
 
 # Of float32: sums of `width` and of `batch` products, through as many layers, are off by some 1e-6 of the largest value.
 # bfloat16 is off by a hundredth; what is left out, counted twice or of another step by a tenth and more.
 TOLERANCE = 1e-4
+PRODUCT = re.compile(r"dot_general.*: \(tensor<([^>]*)>, tensor<([^>]*)>\)")
 
 
 class Chain:
-    """args: batch (8 for each device of the mesh), width (32, or the next multiple of the number of devices)."""
+    """args: batch (8 for each device of the mesh), width (32), both rounded up to a multiple of the number of devices."""
 
     def __init__(self, session, layers, rows=8, batches=1):
         """As many weights as layers; rows: of the usual batch, for each device; x and y have so many batches."""
         args, devices = session.canary.args, session.mesh.size
         self.numpy, self.layers = session.numpy, layers
         self.batch, self.width = session.shaped(
-            batch=args.get("batch", rows * devices), width=args.get("width", -(-32 // devices) * devices)).values()
+            batch=rounded_up(args.get("batch", rows * devices), devices), width=rounded_up(args.get("width", 32), devices)).values()
         self.x, self.y = (sliceup_blocks.noise(self.numpy, (batches * self.batch, self.width), salt) for salt in (1, 2))
         self.weights = sliceup_blocks.noise(
             self.numpy, (layers, self.width, self.width), 3, (3 / self.width) ** 0.5)
@@ -27,6 +30,11 @@ class Chain:
     def expected(self, weights=None):
         """The loss and its gradient by the weights, at these weights or at the first ones."""
         return expected(self.numpy, self.x, self.y, self.weights if weights is None else weights)
+
+
+def rounded_up(size, number):
+    """The next multiple of it."""
+    return -(-size // number) * number
 
 
 def layer(jax, x, w):
@@ -72,3 +80,8 @@ def slope_along(numpy, x, y, weights, direction, step=1e-5):
     weights, moved = weights.astype(numpy.float64), step * direction.astype(numpy.float64)
     above, below = (distance(forward(numpy, x, at)[-1], y) for at in (weights + moved, weights - moved))
     return float(above - below) / (2 * step)
+
+
+def not_short(text):
+    """How many products of a lowered program are not of bfloat16."""
+    return sum(not all(of.endswith("bf16") for of in product) for product in PRODUCT.findall(text))

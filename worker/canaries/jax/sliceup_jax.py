@@ -229,11 +229,6 @@ class Program:
         return result
 
 
-def was_read(array):
-    """Whether its value was brought to the host already: jax keeps it then. False where it does not say."""
-    return getattr(array, "_npy_value", None) is not None
-
-
 def identity(fingerprint):
     """What the gate compares: the program, and the flags by which the same program becomes another executable."""
     words = [word for name in FLAGS for word in os.environ.get(name, "").split()]

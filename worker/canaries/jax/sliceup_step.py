@@ -4,23 +4,21 @@ AdamW whose rate rises over the first steps and then falls along a cosine. The n
 moves the weights by a twentieth of their way or more.
 """
 
+import math
+
 import sliceup_chain
 
 BETA1, BETA2, EPSILON, DECAY, RATE, RISING, FALLING = 0.9, 0.99, 1e-4, 0.5, 0.02, 4, 20
 
 
-def rate(numpy, count):
-    """Of the step with this number, from 1 on."""
-    return RATE * numpy.minimum(count / RISING, 0.5 + 0.5 * numpy.cos(numpy.pi * count / FALLING))
-
-
 def moved(numpy, slope, w, m, v, count):
     """The state after AdamW: w, m, v, count."""
     count = count + 1.0
+    rate = RATE * numpy.minimum(count / RISING, 0.5 + 0.5 * numpy.cos(numpy.pi * count / FALLING))
     m = BETA1 * m + (1.0 - BETA1) * slope
     v = BETA2 * v + (1.0 - BETA2) * slope * slope
     way = (m / (1.0 - BETA1**count)) / ((v / (1.0 - BETA2**count)) ** 0.5 + EPSILON)
-    return w - rate(numpy, count) * (way + DECAY * w), m, v, count
+    return w - rate * (way + DECAY * w), m, v, count
 
 
 def step(jax, x, y, w, m, v, count):
@@ -41,11 +39,15 @@ def step(jax, x, y, w, m, v, count):
 
 
 def reference(chain, steps):
-    """The losses before each step, and the weights after the last."""
-    numpy, losses = chain.numpy, []
-    state = (chain.weights.astype(numpy.float64), *(numpy.zeros(chain.weights.shape),) * 2, 0.0)
-    for _ in range(steps):
-        loss, slope = chain.expected(state[0])
+    """The losses before each step, and the weights after the last: written another way than above, sums of all slopes so far."""
+    numpy, weights, slopes, losses = chain.numpy, chain.weights.astype(chain.numpy.float64), [], []
+    for number in range(1, steps + 1):
+        loss, slope = chain.expected(weights)
         losses.append(loss)
-        state = moved(numpy, slope, *state)
-    return losses, state[0]
+        slopes.append(slope)
+        first, second = (sum(each**power * beta ** (number - at) for at, each in enumerate(slopes, 1)) * (1 - beta) / (1 - beta**number)
+                         for power, beta in ((1, BETA1), (2, BETA2)))
+        rising = number / RISING if number < RISING else 1.0
+        rate = RATE * min(rising, (1 + math.cos(math.pi * number / FALLING)) / 2)
+        weights = weights * (1 - rate * DECAY) - rate * first / (numpy.sqrt(second) + EPSILON)
+    return losses, weights

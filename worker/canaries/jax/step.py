@@ -12,16 +12,16 @@ import re
 import sliceup_chain
 import sliceup_jax
 import sliceup_step
+from sliceup_jax_counting import Reads
 
 # In parts of the first loss, and of the way that the weights went. A product of bfloat16 is off by some 1/256; most of
 # that cancels in a loss, and in the sign-like steps of AdamW less of it does: a thousandth and a fortieth were seen.
 LOSS, WAY = 0.005, 0.03
-PRODUCT = re.compile(r"dot_general.*: \(tensor<([^>]*)>, tensor<([^>]*)>\)")
 
 
-def not_short(text):
-    """How many products of a lowered program are not of bfloat16."""
-    return sum(not all(of.endswith("bf16") for of in product) for product in PRODUCT.findall(text))
+def short_sums(text, width):
+    """How many times gradients, or parts of them, are added up in bfloat16."""
+    return len(re.findall(rf"stablehlo\.add .*x{width}x{width}xbf16>", text))
 
 
 def body(session):
@@ -39,7 +39,8 @@ def body(session):
 
     jitted = jax.jit(step, out_shardings=(session.sharding(),) * 5)
     program = sliceup_jax.Program(session, "step", jitted, *data, *state)
-    canary.check("products that are not of bfloat16", 0, not_short(program.text))
+    canary.check("products that are not of bfloat16", 0, sliceup_chain.not_short(program.text))
+    canary.check("sums of gradients in bfloat16", 0, short_sums(program.text, chain.width))
     if session.compile_only:
         return
     state, losses, requests = trained(session, jitted, data, state, steps)
@@ -50,18 +51,17 @@ def body(session):
 def trained(session, jitted, data, state, steps):
     """The state and the losses, none of them read, and how often steps after the first asked the compiler."""
     counted, before, losses = session.canary.counted, 0, []
-    # Where device and host do not share their memory, a read within is an error.
-    with session.jax.transfer_guard_device_to_host("disallow"):
+    with Reads(session.jax, state[0]) as reads:
         for number in range(steps):
             *state, loss = jitted(*data, *state)
             losses.append(loss)
             before = counted["compile_requests"] if number == 0 else before
+    session.canary.check("values that were read before the end", 0, reads.count)
     return state, losses, counted["compile_requests"] - before
 
 
 def judge(session, chain, state, losses):
     numpy, canary, steps = session.numpy, session.canary, len(losses)
-    canary.check("losses that were read before the end", 0, sum(sliceup_jax.was_read(loss) for loss in losses))
     canary.check("arrays of the state that are not float32", 0, sum(array.dtype != numpy.float32 for array in state))
     last = session.scalar(losses[-1])
     # The last step needs the state of each one before it, so all of them have ended.
@@ -69,6 +69,8 @@ def judge(session, chain, state, losses):
     right, weights = sliceup_step.reference(chain, steps)
     canary.check("loss of the last step", right[-1], last, LOSS * right[0])
     for number, block in enumerate(session.blocks(state[0])):
+        short = int((block.view(numpy.uint32) << 16 == 0).sum())
+        canary.check(f"weights of {block.size} of device {number} that bfloat16 would hold", 0, short, block.size / 100)
         off = numpy.linalg.norm(block - weights) / numpy.linalg.norm(weights - chain.weights)
         canary.check(f"error of the weights of device {number}, in parts of their way", 0, float(off), WAY)
 
