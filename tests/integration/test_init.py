@@ -72,7 +72,7 @@ class Init(lab.LabTest):
         self.assertIn("slice   mine", checked.out)
         self.assertIn("v6e-[0-3]: ssh tpu@v6e-[0-3]\n", checked.out)
         self.assertIn("10.0.0.[1-2,4]: ssh 10.0.0.[1-2,4]", self.accepted(self.sliceup("init", "10.0.0.[1-4]!10.0.0.3")).out)
-        for ladder in ("jax", "jax-full", "torch-xla", "plain"):
+        for ladder in ("jax", "jax-full", "jax-train", "torch-xla", "plain"):
             self.accepted(self.sliceup("init", "a,\nb\t,c", "--ladder", ladder))
         for words in ((), ("a", "--slurm"), ("a!a",), ("@spare",), ("a'b",), ("a", "--user", "x y"), ("a", "--name", "'"), ("a", "--ladder", "../x"), ("a", "b")):
             ended = self.sliceup("init", *words)
@@ -110,7 +110,7 @@ class Init(lab.LabTest):
         self.assertIn("v6e-[0-3]: ssh 10.0.0.[1-4]\n", checked.out)
         self.assertIn("4 devices each", checked.out)
         self.assertIn("ladder  jax", checked.out)
-        for ladder in ("jax-full", "torch-xla", "tpu-probe", "plain"):
+        for ladder in ("jax-full", "jax-train", "torch-xla", "tpu-probe", "plain"):
             self.accepted(self.described(node("V6E", "4x4", 4), "--ladder", ladder))
 
     def test_other_generations_and_shapes(self):
