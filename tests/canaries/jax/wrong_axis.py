@@ -15,7 +15,7 @@ def body(session):
     losses = session.per_device(lambda number: 0.25 * (number + 1))
     tokens = session.per_device(lambda number: 1 + number % 3)
     claim, tell = canary.args.get("claim", canary.axes[:1]), canary.metric
-    canary.metric = lambda name, reduction, axes, value, shards: tell(name, reduction, claim, value, shards)
+    canary.metric = lambda name, reduction, axes, *rest, **more: tell(name, reduction, claim, *rest, **more)
     metric = sliceup_jax.Metric("loss", "mean", canary.axes[-1:], lambda losses, tokens: (losses, tokens))
     sliceup_jax.proved_metric(session, metric, losses, tokens)
 
