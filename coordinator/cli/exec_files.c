@@ -25,7 +25,7 @@
 #include "coordinator/monitor/follow.h"
 #include "coordinator/story/board.h"
 
-enum { TAR_STANDS_S = 120, TAR_COUNTS_BYTES = 512 };
+enum { TAR_STANDS_S = 60, TAR_COUNTS_BYTES = 512 };
 
 static bool has_ended (pid_t pid)
 {

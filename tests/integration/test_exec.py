@@ -252,9 +252,9 @@ class Local(ExecTest):
         tools.mkdir()
         (tools / "tar").write_text(f"#!/bin/sh\ncase \"$*\" in *-C*) echo x >>{tools}/began; exec sleep 600;; esac\nexec /usr/bin/tar \"$@\"\n")
         (tools / "tar").chmod(0o755)
-        ended = self.lab.sliceup("outputs", "-o", self.lab.root / "out", env=self.lab.env(PATH=f"{tools}:{os.environ['PATH']}"), bound_s=60)
+        ended = self.lab.sliceup("outputs", "-o", self.lab.root / "out", env=self.lab.env(PATH=f"{tools}:{os.environ['PATH']}"), bound_s=150)
         self.assertEqual(1, ended.status, ended)
-        self.assertRegex(ended.err, rf"h[01]: {self.lab.root}/out, where nothing more is unpacked: tar stood still for 30 s: a mount does not answer")
+        self.assertRegex(ended.err, rf"h[01]: {self.lab.root}/out, where nothing more is unpacked: tar stood still for 60 s: a mount does not answer")
         self.assertEqual("x\n", (tools / "began").read_text())     # not once a host
         self.assertEqual(0, self.lab.sliceup("outputs", "-o", self.lab.root / "again").status)
 
