@@ -126,6 +126,14 @@ static void check_gang (struct draft *draft, const struct conf_value *warm)
             TEXT_ARG (draft->plan.hosts.items[0].name), cache->writers.n > 1 ? " alone" : "", frontend);
 }
 
+/* A cache that is only warmed, for a topology whose devices need not be there: nothing can execute. docs/guide/aot.md */
+static bool compiles_ahead (const struct plan *plan, const struct rung *rung)
+{
+    struct text key = text_of (rung->scope == SCOPE_SLICE ? "topology" : "host_topology");
+    return plan->cache.mode == CACHE_WARM_ONLY && rung->kind == PROGRAM_CANARY &&
+           var_find (&rung->args, key, &(struct text){ 0 });
+}
+
 static void check_cache (struct draft *draft, const struct conf_value *warm, struct rung *rung)
 {
     const struct plan *plan = &draft->plan;
@@ -139,6 +147,8 @@ static void check_cache (struct draft *draft, const struct conf_value *warm, str
     }
     if (rung->warm == WARM_GANG && draft->frontend && draft->frontend->writer_is_rank_0)
         check_gang (draft, warm);
+    if (compiles_ahead (plan, rung))
+        rung->warm = WARM_AOT;
 }
 
 static void read_parse (struct draft *draft, const struct conf_value *parse, struct rung *rung)
@@ -243,6 +253,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     if (draft->problems->errors != errors_before)
         return -1;
     return text_is_word (rung->id, draft->options->leave_out, LEFT_OUT_RUNGS_MAX) ||
+           (rung->warm == WARM_NONE && compiles_ahead (&draft->plan, rung)) ||
            draft_rehearse_leaves_out (draft, &of[RUNG_REHEARSE], rung->warm);
 }
 
