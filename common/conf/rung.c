@@ -173,10 +173,13 @@ static void rung_read_env (struct draft *draft, const struct conf_value *env, st
             "env is set for a rung with a builtin, expected it only for canaries, commands and the builtin probe");
     rung->needs_env = env->given ? env->good && env->number : rung->kind == PROGRAM_CANARY && has_pins;
     draft->needs_pins |= rung->needs_env || restores;
-    if (!has_pins && (rung->needs_env || restores))
+    if (!has_pins && (rung->needs_env || restores) &&
+        !text_is_word (rung->id, draft->options->leave_out, LEFT_OUT_RUNGS_MAX))
         problem_at (draft->problems, env->node,
-                    "rung %.*s needs the environment of a pin set, expected the key 'pins' in the slice file",
-                    TEXT_ARG (rung->id));
+                    "rung %.*s needs the environment of a pin set, expected the key 'pins' in the slice file%s%.*s%s",
+                    TEXT_ARG (rung->id), restores ? ", or --leave-out " : "",
+                    TEXT_ARG (restores ? rung->id : TEXT_LIT ("")),
+                    restores ? ": programs then run with each host's own Python" : "");
 }
 
 static void read_backend (struct draft *draft, const struct conf_value *backend, struct rung *rung)
