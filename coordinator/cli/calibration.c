@@ -1,5 +1,6 @@
 /* calibration.c - what launches took in memory and time, over all runs; what is known bad; forgetting it. */
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "common/base/duration.h"
@@ -25,10 +26,11 @@ struct question {
     bool json, history;
 };
 
-/* A rung by its name, or launches whose fingerprint begins so. */
+/* A rung by its name, or launches whose fingerprint begins so, or those of a run. */
 static bool asked_for (const struct question *question, const struct measure *measure)
 {
-    return !question->of || text_is (measure->rung, question->of) || text_starts (measure->signature, question->of);
+    return !question->of || text_is (measure->rung, question->of) || text_starts (measure->signature, question->of) ||
+           text_starts (measure->run, question->of);
 }
 
 /* The list is newest first: the first of a launch is its last measure. */
@@ -65,6 +67,39 @@ static const char *size_or_dash (uint64_t bytes, char out[SIZE_TEXT_BYTES])
     return bytes ? size_print (bytes, out) : "-";
 }
 
+static void add_predicted (const struct measure_list *all, const struct measure *measure, struct buf *out)
+{
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF line = { .max = SENTENCE_MAX_BYTES };
+    struct usual_time usual = measure_usual_before (all, measure, &arena);
+    measure_put_memory (measure->predicted_bytes, measure->device_peak_bytes, &line);
+    double more = measure_deviation (usual.ms, measure->duration_ms);
+    if (!isnan (more) && measure->outcome == OUTCOME_PASSED)
+        buf_printf (&line, "%stook %s, %s by %u earlier run%s (%+.0f %%)", line.len ? "; " : "",
+                    DURATION_TEXT (measure->duration_ms), DURATION_TEXT (usual.ms), usual.runs, plural (usual.runs),
+                    100 * more);
+    buf_escaped_after (out, "    ", buf_as_text (&line), 0);
+    buf_puts (out, line.len ? "\n" : "");
+}
+
+/* Those of the newest bundle's last measure. */
+static uint32_t changes_of (const struct measure_list *all, uint32_t at, struct arena *arena,
+                            struct stack_change out[STACK_CHANGES_MAX])
+{
+    return is_latest (all, at) && !is_outdated (all, at) ? measure_stack_changes (all, &all->items[at], arena, out) : 0;
+}
+
+static void add_changes (const struct measure_list *all, uint32_t at, struct buf *out)
+{
+    LOCAL_ARENA arena = { 0 };
+    struct stack_change changes[STACK_CHANGES_MAX];
+    uint32_t n = changes_of (all, at, &arena, changes);
+    for (uint32_t i = 0; i < n; i++) {
+        buf_escaped_after (out, "    ", changes[i].sentence, 0);
+        buf_byte (out, '\n');
+    }
+}
+
 static void add_launch (const struct measure_list *all, uint32_t at, struct buf *out)
 {
     static const struct style style = { .unicode = true };
@@ -83,6 +118,8 @@ static void add_launch (const struct measure_list *all, uint32_t at, struct buf 
     line_end (&line);
     buf_escaped_after (out, "    ", measure->cause, CAUSE_COLUMNS);
     buf_puts (out, measure->cause.len ? "\n" : "");
+    add_predicted (all, measure, out);
+    add_changes (all, at, out);
 }
 
 /* A text or a number that is not known is null. */
@@ -91,6 +128,25 @@ static json_t *calibration_field_json (const struct field *field, const void *at
     if (field->kind == FIELD_TEXT)
         return text_or_null_json (*(const struct text *) at);
     return field->kind == FIELD_U64 ? number_or_null_json (*(const uint64_t *) at) : record_field_json (field, at);
+}
+
+static void json_add_comparisons (const struct measure_list *all, uint32_t at, json_t *launch)
+{
+    LOCAL_ARENA arena = { 0 };
+    struct stack_change changes[STACK_CHANGES_MAX];
+    const struct measure *measure = &all->items[at];
+    struct usual_time usual = measure_usual_before (all, measure, &arena);
+    double more = measure_deviation (measure->predicted_bytes, measure->device_peak_bytes);
+    uint32_t n = changes_of (all, at, &arena, changes);
+    json_t *list = json_array ();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new (list, json_pack ("{s:s, s:I, s:I, s:o}", "what", changes[i].what, "now",
+                                                (json_int_t) changes[i].now, "before", (json_int_t) changes[i].before,
+                                                "sentence", text_json (changes[i].sentence)));
+    json_object_set_new (launch, "memory_deviation", isnan (more) ? json_null () : json_real (more));
+    json_object_set_new (launch, "usual_ms", number_or_null_json (usual.ms));
+    json_object_set_new (launch, "usual_runs", json_integer (usual.runs));
+    json_object_set_new (launch, "changes", list);
 }
 
 static json_t *json_launch (const struct measure_list *all, uint32_t at)
@@ -106,10 +162,11 @@ static json_t *json_launch (const struct measure_list *all, uint32_t at)
     json_object_set_new (launch, "known_bad", json_boolean (measure->known_bad && !outdated));
     json_object_set_new (launch, "outdated", json_boolean (outdated));
     json_object_set_new (launch, "ended", time_json (measure->ended_wall_ms));
+    json_add_comparisons (all, at, launch);
     return launch;
 }
 
-static const char schema[] = "sliceup.calibration/3";
+static const char schema[] = "sliceup.calibration/4";
 
 static int calibration_show_json (const struct cli *cli, const struct question *question,
                                   const struct measure_list *all)
@@ -125,6 +182,7 @@ static int calibration_show_text (const struct cli *cli, const struct question *
                                   const struct measure_list *all)
 {
     struct buf out = { .max = CLI_ANSWER_MAX_BYTES };
+    uint32_t uncounted = 0;
     for (uint32_t i = 0, shown = 0; i < all->n && shown < LAUNCHES_SHOWN_MAX; i++) {
         if (!asked_for (question, &all->items[i]) || (!question->history && !is_latest (all, i)))
             continue;
@@ -132,11 +190,18 @@ static int calibration_show_text (const struct cli *cli, const struct question *
             buf_printf (&out, "%-16s %-18s %-8s %-13s %10s %10s %10s %8s  %-8s  %s\n", "FINGERPRINT", "RUNG", "PASS",
                         "OUTCOME", "PREDICTED", "DEVICE", "HOST", "START", "RUN", "PINS");
         add_launch (all, i, &out);
+        uncounted += all->items[i].predicted_bytes && !all->items[i].device_peak_bytes;
     }
+    if (uncounted)
+        buf_printf (&out,
+                    "no device counted its memory in %u of these: what the compiler predicted was compared with "
+                    "nothing\n",
+                    uncounted);
     if (out.len == 0)
-        buf_puts (&out, all->n ? "no launch was measured that has this rung or a fingerprint that begins with this; "
-                                 "sliceup calibration shows all\n"
-                               : "no launch was measured yet; every run measures its canaries\n");
+        buf_puts (&out, all->n
+                            ? "no launch was measured that has this rung, run, or a fingerprint that begins with this; "
+                              "sliceup calibration shows all\n"
+                            : "no launch was measured yet; every run measures its canaries\n");
     return cli_write_stdout (cli, &out);
 }
 
@@ -187,7 +252,7 @@ static const struct cli_option options[] = {
 const struct cli_command calibration_command = {
     .name = "calibration",
     .task = TASK_COMPARE,
-    .usage = "[RUNG|FINGERPRINT] [--history] [--json] | --forget FINGERPRINT [--json]",
+    .usage = "[RUNG|FINGERPRINT|RUN] [--history] [--json] | --forget FINGERPRINT [--json]",
     .summary = "memory and time of every canary rung that ran, and which launches are known bad",
     .help =
         "Every canary that ran is a launch. Its fingerprint covers code, bundle, hardware, arguments, mesh and "
@@ -200,7 +265,7 @@ const struct cli_command calibration_command = {
                 "sliceup run slice.yaml --again\n",
     .exit_status =
         "0 shown or forgotten, 1 there was nothing to forget, 2 usage, 3 the store could not be read, 5 it is damaged.",
-    .operands = (const struct cli_operand[]){ { "RUNG|FINGERPRINT", 0, 1, .kind = KIND_RUNG }, { 0 } },
+    .operands = (const struct cli_operand[]){ { "RUNG|FINGERPRINT|RUN", 0, 1, .kind = KIND_RUNG }, { 0 } },
     .options = options,
     .run = calibration_run,
 };

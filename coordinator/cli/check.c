@@ -217,12 +217,30 @@ void launch_measures_annotate_plan (const struct cli *cli, bool again, struct ar
     }
 }
 
-void launch_measures_keep (const struct cli *cli, const struct measure_fold *fold, const struct err *unread)
+/* As long as the bundle is new. */
+static void tell_changes (const struct measure_list *all, const struct measure *now, struct arena *arena,
+                          struct buf *card)
 {
-    struct measure_list list = measure_fold_list (fold);
+    struct stack_change changes[STACK_CHANGES_MAX];
+    uint32_t n = now->outcome == OUTCOME_PASSED ? measure_stack_changes (all, now, arena, changes) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (changes[i].now_n <= STACK_CHANGE_TOLD_RUNS) {
+            buf_escaped_after (card, "calibration: ", changes[i].sentence, 0);
+            buf_byte (card, '\n');
+        }
+}
+
+void launch_measures_keep (const struct cli *cli, const struct measure_fold *fold, const struct err *unread,
+                           struct buf *card)
+{
+    LOCAL_ARENA arena = { 0 };
+    struct measure_list list = measure_fold_list (fold), all = { 0 };
     struct err err = *unread;
-    if (err.code || calibration_add (cli->home, &list, &err) < 0)
+    if (err.code || calibration_add (cli->home, &list, &err) < 0 ||
+        (list.n && calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0))
         log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
+    for (uint32_t i = 0; i < list.n && all.n; i++)
+        tell_changes (&all, &list.items[i], &arena, card);
 }
 
 /* ---- origin ---- */

@@ -224,9 +224,10 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
     bool passed = run_loop->outcome == OUTCOME_PASSED;
     if (!card->len || passed)
         buf_escaped (&line, text_of (run_loop->sentence), 0);
+    const char *more = !passed ? "explain" : text_starts (buf_as_text (card), "drift: ") ? "drift" : "calibration";
     if (card->len)
         buf_printf (&line, "%s%.*sall of it: sliceup%s %s %.8s", passed ? "\n" : "", TEXT_ARG (buf_as_text (card)),
-                    run_loop->cli->hint, passed ? "drift" : "explain", dir->id);
+                    run_loop->cli->hint, more, dir->id);
     if (receipt_written) {
         buf_puts (&line, "\nreceipt: ");
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);

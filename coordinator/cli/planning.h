@@ -46,9 +46,10 @@ int plan_size_check (const struct plan *plan, struct err *err); /* ERR_USAGE, wi
 /* Sets the launch fingerprint of each rung and, unless `again`, why it is known bad. A history that cannot be read is
  * reported, and stops nothing. */
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan);
-/* Keeps what the launches of a run took. That it cannot, or why its facts were not read (`unread`), is said, and changes
- * no run's outcome. */
-void launch_measures_keep (const struct cli *cli, const struct measure_fold *fold, const struct err *unread);
+/* Keeps what the launches of a run took, and adds to `card` what became larger or slower with its bundle. That it cannot,
+ * or why its facts were not read (`unread`), is said, and changes no run's outcome. */
+void launch_measures_keep (const struct cli *cli, const struct measure_fold *fold, const struct err *unread,
+                           struct buf *card);
 
 /* The signatures of a plan as a file that its workers can fetch: <home>/signatures/<sha256>. Runs
  * with the same lists share it, and a resumed run finds what it was planned with. Knows no worker. */

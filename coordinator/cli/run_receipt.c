@@ -234,7 +234,7 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
         (void) card_print (run.report->scene->board, &style, card);
     if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
         add_drift (&run, &compared, card);
-    launch_measures_keep (cli, run.measures, &unread);
+    launch_measures_keep (cli, run.measures, &unread, card);
     measure_fold_destroy (run.measures);
     run_report_release (&run);
     return rc;

@@ -28,6 +28,9 @@ static const struct field measure_fields[] = {
     F_U64 (17, struct measure, start_ms, UINT64_MAX),
     F_U64 (18, struct measure, duration_ms, UINT64_MAX),
     F_U64 (19, struct measure, ended_wall_ms, UINT64_MAX),
+    F_TEXT (20, struct measure, family, ID_MAX_BYTES),
+    F_TEXT (21, struct measure, args, MEASURE_TEXT_BYTES),
+    F_TEXT (22, struct measure, packages, MEASURE_TEXT_BYTES),
 };
 const struct record measure_record = RECORD ("measure", struct measure, measure_fields);
 
@@ -35,9 +38,10 @@ struct measure_fold {
     struct arena arena;
     struct plan plan;
     struct text run;
-    bool isolating;     /* the running pass is no launch of the ladder */
-    struct measure now; /* of the running pass */
-    bool *killed;       /* per host, in that pass: its program was, which may not happen again */
+    bool isolating;       /* the running pass is no launch of the ladder */
+    struct measure now;   /* of the running pass */
+    struct text packages; /* of the restored environment; empty: none was */
+    bool *killed;         /* per host, in that pass: its program was, which may not happen again */
     struct measure *items;
     uint32_t n;
 };
@@ -79,6 +83,9 @@ static void measure_fold_begin (struct measure_fold *fold, const struct fact_pas
     const struct rung *rung = &plan->rungs.items[began->key.rung];
     fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, arena),
                                   .shape = launch_shape (plan, rung, arena),
+                                  .family = launch_family (plan, rung, arena),
+                                  .args = launch_args (rung, arena),
+                                  .packages = fold->packages,
                                   .rung = rung->id,
                                   .slice = plan->slice,
                                   .run = fold->run,
@@ -98,11 +105,35 @@ static uint64_t start_of (const struct result *result)
     return sum_ms;
 }
 
+/* Empty where they are too many to be kept. */
+static struct text packages_of (const var_list *bundle, struct arena *arena)
+{
+    LOCAL_BUF words = { .max = MEASURE_TEXT_BYTES };
+    for (uint32_t i = 0; i < bundle->n; i++) {
+        const struct var *item = &bundle->items[i];
+        if (text_starts (item->name, RESULT_PACKAGES))
+            buf_printf (&words, " %.*s", TEXT_ARG (item->value));
+        else if (!text_is (item->name, "pins-sha256") && !text_is (item->name, "fingerprint"))
+            buf_printf (&words, " %.*s=%.*s", TEXT_ARG (item->name), TEXT_ARG (item->value));
+    }
+    return words.overflow ? (struct text){ 0 } : flag_set_normalise (buf_as_text (&words), arena);
+}
+
+/* An environment that was restored tells of more packages than the canaries that import some of them. */
+static void measure_fold_see_packages (struct measure_fold *fold, const var_list *bundle)
+{
+    if (var_find (bundle, TEXT_LIT ("fingerprint"), &(struct text){ 0 }))
+        fold->packages = packages_of (bundle, &fold->arena);
+    else if (!fold->now.packages.len)
+        fold->now.packages = packages_of (bundle, &fold->arena);
+}
+
 static void measure_fold_add_host (struct measure_fold *fold, uint32_t host, const struct result *result)
 {
     struct measure *now = &fold->now;
     if (host < fold->plan.hosts.n)
         fold->killed[host] = failure_is_outside_kill (result->ending, result->code);
+    measure_fold_see_packages (fold, &result->bundle);
     raise (&now->predicted_bytes, result->predicted_bytes);
     raise (&now->device_peak_bytes, result->device_peak_bytes);
     raise (&now->host_peak_bytes, result->peak_bytes);
@@ -246,15 +277,34 @@ static void add_shapes (struct fingerprint_builder *builder, const struct profil
     }
 }
 
-static void add_launch (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung)
+static void add_launch (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung,
+                        bool sizes)
 {
     add_code (builder, rung);
     add_hardware (builder, &plan->profile);
     add_parallelism (builder, plan, rung);
     fingerprint_add (builder, "frontend", plan->profile.frontend);
-    fingerprint_add_vars (builder, rung->args.items, rung->args.n);
+    if (sizes)
+        fingerprint_add_vars (builder, rung->args.items, rung->args.n);
     fingerprint_add_profile (builder, &plan->profile);
-    add_shapes (builder, &plan->profile);
+    if (sizes)
+        add_shapes (builder, &plan->profile);
+}
+
+struct text launch_family (const struct plan *plan, const struct rung *rung, struct arena *arena)
+{
+    struct fingerprint_builder family = fingerprint_begin (arena);
+    add_launch (&family, plan, rung, false);
+    return fingerprint_end (&family);
+}
+
+struct text launch_args (const struct rung *rung, struct arena *arena)
+{
+    LOCAL_BUF lines = { .max = MEASURE_TEXT_BYTES };
+    for (uint32_t i = 0; i < rung->args.n; i++)
+        buf_printf (&lines, "%s%.*s=%.*s", i ? "\n" : "", TEXT_ARG (rung->args.items[i].name),
+                    TEXT_ARG (rung->args.items[i].value));
+    return lines.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&lines));
 }
 
 struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)
@@ -262,7 +312,7 @@ struct text launch_shape (const struct plan *plan, const struct rung *rung, stru
     if (rung->kind != PROGRAM_CANARY)
         return (struct text){ 0 };
     struct fingerprint_builder shape = fingerprint_begin (arena);
-    add_launch (&shape, plan, rung);
+    add_launch (&shape, plan, rung, true);
     return fingerprint_end (&shape);
 }
 
@@ -271,7 +321,7 @@ struct text launch_fingerprint (const struct plan *plan, const struct rung *rung
     if (rung->kind != PROGRAM_CANARY)
         return (struct text){ 0 };
     struct fingerprint_builder signature = fingerprint_begin (arena);
-    add_launch (&signature, plan, rung);
+    add_launch (&signature, plan, rung, true);
     fingerprint_add (&signature, "pins", plan->pins.file.sha256);
     fingerprint_add (&signature, "setup", plan->pins.setup.sha256);
     fingerprint_add (&signature, "python", plan->pins.python);

@@ -20,9 +20,12 @@ struct measure {
     uint64_t predicted_bytes, device_peak_bytes, host_peak_bytes; /* of the host that needed most; 0: nobody said */
     uint64_t start_ms, duration_ms; /* until the program ran first; all: of the slowest host */
     uint64_t ended_wall_ms;
+    struct text family;   /* of launches that differ in arguments and bundle at most; empty: an older version's */
+    struct text args;     /* lines of "name=JSON", sorted */
+    struct text packages; /* words "name=version", sorted: what was installed, as hosts saw it */
 };
 extern const struct record measure_record;
-enum { MEASURE_MAX_BYTES = 16 * 1024 };
+enum { MEASURE_MAX_BYTES = 32 * 1024, MEASURE_TEXT_BYTES = 4096 };
 struct measure_list {
     struct measure *items;
     uint32_t n;
@@ -38,11 +41,37 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact);
 /* Those of the facts applied; they live as long as the fold. */
 struct measure_list measure_fold_list (const struct measure_fold *fold);
 
+/* ---- calibrate.c ---- */
+
+/* What became at least 30 % larger or slower with another bundle; absolute floors and numbers of measures are there. */
+enum { STACK_CHANGES_MAX = 5, STACK_CHANGE_TOLD_RUNS = 5 };
+struct stack_change {
+    const char *what;         /* the member of struct measure */
+    uint64_t now, before;     /* medians */
+    uint32_t now_n, before_n; /* of how many measures */
+    struct text sentence;     /* in the arena */
+};
+/* Of `now`, a measure of `all` (newest first), against the last other bundle of the same shape. */
+uint32_t measure_stack_changes (const struct measure_list *all, const struct measure *now, struct arena *arena,
+                                struct stack_change out[STACK_CHANGES_MAX]);
+/* "with jax 0.10.2": what tells the bundle of one measure from that of the other. */
+void measure_put_bundle (const struct measure *of, const struct measure *other, struct arena *arena, struct buf *out);
+/* What earlier runs of the same launch let one expect of it; no runs: there were none. */
+struct usual_time measure_usual_before (const struct measure_list *all, const struct measure *of, struct arena *arena);
+/* 0.17: 17 % more than predicted; NAN: one of both is not known. */
+double measure_deviation (uint64_t predicted, uint64_t seen);
+/* "predicted 1.2 GiB, 1.4 GiB seen (+17 %)"; nothing where one is not known: that a device counts none is no evidence. */
+void measure_put_memory (uint64_t predicted, uint64_t seen, struct buf *out);
+
 /* launch_fingerprint.c - what is known of a launch before its start: code, bundle, hardware, shape, parallelism,
  * feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way. Pure. */
 /* 16 hexadecimal digits, of the arena; empty for what is no canary: commands and builtins tell nothing of memory. */
 struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena);
 /* The same without the bundle: after a change of it these are to be measured anew. */
 struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena);
+/* The same without bundle, arguments and allowed sizes: what passed of it can stand in for what did not. */
+struct text launch_family (const struct plan *plan, const struct rung *rung, struct arena *arena);
+/* measure.args; empty where they are too long to be kept. */
+struct text launch_args (const struct rung *rung, struct arena *arena);
 
 #endif

@@ -7,6 +7,7 @@ import unittest
 
 import lab
 import schema
+from test_env import make_wheel
 
 # openxla/xla:docs/errors/error_1000.md
 HBM = ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
@@ -97,6 +98,63 @@ class Calibration(lab.LabTest):
         shown = self.passes(self.lab.sliceup("calibration")).out
         self.assertIn("\\x1b[2J", shown)
         self.assertNotIn("\x1b", shown)
+
+
+# Its process really holds what the installed package asks for.
+HEAVY = """import sliceup_canary
+
+def body(canary):
+    canary.phase("run")
+    import sliceup_heavy
+    held = b"x" * (sliceup_heavy.MIB << 20)
+    canary.check("held", sliceup_heavy.MIB << 20, len(held))
+    canary.memory(sliceup_heavy.PREDICTED, sliceup_heavy.SEEN)
+
+sliceup_canary.run(body)
+"""
+
+
+class Stack(lab.LabTest):
+    def climb(self, version, mib, predicted, seen):
+        wheels = self.lab.root / f"wheels-{version}"
+        wheels.mkdir(exist_ok=True)
+        files = {"__init__.py": f"MIB, PREDICTED, SEEN = {mib}, {predicted} << 20, {seen} << 20\n".encode()}
+        pins = self.lab.write(f"own-{version}.txt", make_wheel(wheels, "sliceup-heavy", version, files))
+        self.lab.write("heavy.py", HEAVY)
+        ladder = self.lab.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "5m"},
+                                                 {"id": "dense", "canary": str(self.lab.files / "heavy.py"), "backend": "any", "timeout": "1m"}])
+        path = self.lab.slice(hosts=1, ladder=str(ladder), pins=str(pins), env_dir=str(self.lab.root / "envs" / version))
+        return self.passes(self.lab.sliceup("run", path, "--wheels", wheels)).out
+
+    def told(self, *options):
+        return self.passes(self.lab.sliceup("calibration", "dense", *options)).out
+
+    def launches(self, *options):
+        return schema.document(self.told("--json", *options))["launches"]
+
+    def test_what_became_larger_with_another_package_is_told_by_the_package(self):
+        apart = "MiB with sliceup-heavy 2.0, {} MiB with sliceup-heavy 1.0: {} % more"
+        program = "rung dense: its program takes 151 " + apart.format(100, 51)
+        process = r"rung dense: its process holds [\d.]+ " + apart.format(r"[\d.]+", r"\d+")
+        for _ in range(3):
+            self.assertNotIn("calibration:", self.climb("1.0", 60, 100, 117))
+        self.assertIn("predicted 100 MiB, 117 MiB seen (+17 %); took ", self.told())
+        self.assertIn(" by 2 earlier runs (", self.told())
+        self.assertNotIn("no device counted", self.told())
+        self.assertAlmostEqual(0.17, self.launches()[0]["memory_deviation"])
+        for _ in range(2): # of two processes the median may be the one that was disturbed
+            out = self.climb("2.0", 200, 151, 0)
+            self.assertIn(f"calibration: {program}", out)
+            self.assertNotIn("its process holds", out)
+        self.assertRegex(self.climb("2.0", 200, 151, 0), f"calibration: {process}")
+        self.assertRegex(self.told(), f"{program}\n *{process}")
+        self.assertIn("no device counted its memory in 1 of these", self.told())
+        new, old = self.launches()
+        self.assertEqual((["sliceup-heavy=2.0"], None), ([word for word in new["packages"].split() if "python" not in word], new["memory_deviation"]))
+        self.assertEqual(["predicted_bytes", "host_peak_bytes"], [change["what"] for change in new["changes"]])
+        self.assertGreater(new["changes"][1]["now"] - new["changes"][1]["before"], 120 << 20)
+        self.assertEqual((True, []), (old["outdated"], old["changes"]))
+        self.assertEqual([(2, True), (1, True), (0, False)], [(m["usual_runs"], m["usual_ms"] is not None) for m in self.launches("--history")[:3]])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+/* calibrate.c - measures of launches against each other: what grew with another bundle, and what passed in place of a
+ * launch that is known bad. docs/spec/calibration.md. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "common/base/duration.h"
+#include "coordinator/story/measure_fold.h"
+#include "coordinator/verdict/flag_set.h"
+
+/* ---- what grew ---- */
+
+enum {
+    GREW_PERCENT = 30,
+    TIME_FLOOR_MS = 500,
+    MEMORY_FLOOR_BYTES = 16 << 20,
+    TIMES_LEAST = 3,
+    PACKAGES_NAMED = 3,
+};
+
+/* A compiler lays the same program out in the same way, and a device counts what it was asked for: one measure tells.
+ * Times, and what a process keeps, vary from run to run: of three the median is not the one that was disturbed. */
+enum { DURATION = 4 };
+static const struct quantity {
+    const char *name, *takes;
+    size_t offset;
+    uint32_t least;
+    bool time;
+} quantities[] = {
+    { "predicted_bytes", "its program takes", offsetof (struct measure, predicted_bytes), 1, false },
+    { "device_peak_bytes", "a device holds", offsetof (struct measure, device_peak_bytes), 1, false },
+    { "host_peak_bytes", "its process holds", offsetof (struct measure, host_peak_bytes), TIMES_LEAST, false },
+    { "start_ms", "it starts within", offsetof (struct measure, start_ms), TIMES_LEAST, true },
+    [DURATION] = { "duration_ms", "it takes", offsetof (struct measure, duration_ms), TIMES_LEAST, true },
+};
+
+static uint64_t calibrate_number (const struct measure *measure, const struct quantity *of)
+{
+    return *(const uint64_t *) ((const char *) measure + of->offset);
+}
+
+static bool is_same_pass (const struct measure *a, const struct measure *b)
+{
+    return a->outcome == OUTCOME_PASSED && a->pass == b->pass && text_equal (a->shape, b->shape);
+}
+
+/* The median of those of `bundle` that passed before, and know it. */
+static uint64_t median_of (const struct measure_list *all, const struct measure *bundle, const struct quantity *of,
+                           uint64_t before_ms, struct arena *arena, uint32_t *n)
+{
+    uint64_t *numbers = arena_array (arena, all->n, sizeof *numbers);
+    *n = 0;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (is_same_pass (&all->items[i], bundle) && text_equal (all->items[i].signature, bundle->signature) &&
+            all->items[i].ended_wall_ms < before_ms && calibrate_number (&all->items[i], of))
+            numbers[(*n)++] = calibrate_number (&all->items[i], of);
+    qsort (numbers, *n, sizeof *numbers, u64_order);
+    return *n ? numbers[*n / 2] : 0;
+}
+
+/* "jax 0.10.2, jaxlib 0.10.2": the words of `set` that `other` lacks. */
+static void put_packages (struct text set, struct text other, struct buf *out, struct arena *arena)
+{
+    struct text rest = flag_set_subtract (set, other, arena), word, name;
+    for (uint32_t n = 0; flag_set_next (&rest, &word); n++) {
+        if (n == PACKAGES_NAMED)
+            buf_puts (out, " and others");
+        if (n >= PACKAGES_NAMED)
+            continue;
+        (void) text_cut (&word, '=', &name);
+        buf_printf (out, "%s%.*s %.*s", n ? ", " : "", TEXT_ARG (name), TEXT_ARG (word));
+    }
+}
+
+void measure_put_bundle (const struct measure *of, const struct measure *other, struct arena *arena, struct buf *out)
+{
+    LOCAL_BUF own = { .max = SENTENCE_MAX_BYTES }, others = { .max = SENTENCE_MAX_BYTES };
+    put_packages (of->packages, other->packages, &own, arena);
+    put_packages (other->packages, of->packages, &others, arena);
+    if (of->packages.len && other->packages.len && own.len + others.len)
+        buf_printf (out, own.len ? "with %s" : "without %s", buf_c (own.len ? &own : &others));
+    else if (of->pins.len && !text_equal (of->pins, other->pins))
+        buf_printf (out, "with the pin set %.*s", TEXT_ARG (of->pins));
+    else
+        buf_printf (out, "as launch %.*s", TEXT_ARG (of->signature));
+}
+
+static void put_number (const struct quantity *of, uint64_t number, struct buf *out)
+{
+    buf_puts (out, of->time ? DURATION_TEXT (number) : SIZE_TEXT (number));
+}
+
+static struct text change_sentence (const struct quantity *of, const struct stack_change *change,
+                                    const struct measure *now, const struct measure *before, struct arena *arena)
+{
+    LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
+    buf_printf (&out, "rung %.*s%s%s: %s ", TEXT_ARG (now->rung), now->pass == PASS_ONCE ? "" : ", pass ",
+                now->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, now->pass), of->takes);
+    put_number (of, change->now, &out);
+    buf_byte (&out, ' ');
+    measure_put_bundle (now, before, arena, &out);
+    buf_puts (&out, ", ");
+    put_number (of, change->before, &out);
+    buf_byte (&out, ' ');
+    measure_put_bundle (before, now, arena, &out);
+    buf_printf (&out, ": %.0f %% more", 100.0 * ((double) change->now / (double) change->before - 1));
+    return text_copy (arena, buf_as_text (&out));
+}
+
+uint32_t measure_stack_changes (const struct measure_list *all, const struct measure *now, struct arena *arena,
+                                struct stack_change out[STACK_CHANGES_MAX])
+{
+    const struct measure *before = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < all->n && !before; i++)
+        if (is_same_pass (&all->items[i], now) && !text_equal (all->items[i].signature, now->signature) &&
+            all->items[i].ended_wall_ms < now->ended_wall_ms)
+            before = &all->items[i];
+    for (size_t i = 0; before && i < sizeof quantities / sizeof quantities[0]; i++) {
+        const struct quantity *of = &quantities[i];
+        struct stack_change change = { .what = of->name };
+        change.now = median_of (all, now, of, UINT64_MAX, arena, &change.now_n);
+        change.before = median_of (all, before, of, UINT64_MAX, arena, &change.before_n);
+        if (change.now_n < of->least || change.before_n < of->least ||
+            change.now < change.before + (of->time ? TIME_FLOOR_MS : MEMORY_FLOOR_BYTES) ||
+            (double) change.now < (double) change.before * (100 + GREW_PERCENT) / 100)
+            continue;
+        change.sentence = change_sentence (of, &change, now, before, arena);
+        out[n++] = change;
+    }
+    return n;
+}
+
+/* ---- what was predicted ---- */
+
+struct usual_time measure_usual_before (const struct measure_list *all, const struct measure *of, struct arena *arena)
+{
+    struct usual_time usual = { .pass = of->pass };
+    usual.ms = median_of (all, of, &quantities[DURATION], of->ended_wall_ms, arena, &usual.runs);
+    return usual;
+}
+
+double measure_deviation (uint64_t predicted, uint64_t seen)
+{
+    return predicted && seen ? (double) seen / (double) predicted - 1 : NAN;
+}
+
+void measure_put_memory (uint64_t predicted, uint64_t seen, struct buf *out)
+{
+    double more = measure_deviation (predicted, seen);
+    if (!isnan (more))
+        buf_printf (out, "predicted %s, %s seen (%+.0f %%)", SIZE_TEXT (predicted), SIZE_TEXT (seen), 100 * more);
+}

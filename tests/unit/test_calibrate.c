@@ -1,0 +1,183 @@
+/* links: story */
+#include <math.h>
+
+#include "coordinator/story/measure_fold.h"
+#include "test.h"
+
+enum { MIB = 1 << 20, MEASURES = 16 };
+
+/* Newest first, as the store gives them. */
+struct history {
+    struct measure items[MEASURES];
+    struct measure_list list;
+    struct arena arena;
+};
+
+static void history_open (struct history *history)
+{
+    *history = (struct history){ .list = { history->items, 0 } };
+}
+
+static void history_close (struct history *history)
+{
+    arena_release (&history->arena);
+}
+
+TEST_FIXTURE (struct history, history_open, history_close)
+
+static struct measure launch (const char *bundle)
+{
+    bool new = bundle[0] == '2';
+    return (struct measure){ .signature = text_of (new ? "bbbb" : "aaaa"),
+                             .shape = TEXT_LIT ("ssss"),
+                             .rung = TEXT_LIT ("dense"),
+                             .pins = new ? TEXT_LIT ("jax 22") : TEXT_LIT ("jax 11"),
+                             .packages = new ? TEXT_LIT ("jax=0.10.2 jaxlib=0.10.2 numpy=2.4.6")
+                                             : TEXT_LIT ("jax=0.10.1 jaxlib=0.10.1 numpy=2.4.6"),
+                             .pass = PASS_ONCE,
+                             .outcome = OUTCOME_PASSED,
+                             .predicted_bytes = 140 * MIB,
+                             .host_peak_bytes = 400 * MIB,
+                             .start_ms = 5000,
+                             .duration_ms = 9000 };
+}
+
+static struct measure *put (struct history *history, struct measure measure)
+{
+    assert_in_range (history->list.n, 0, MEASURES - 1);
+    for (uint32_t i = history->list.n++; i > 0; i--)
+        history->items[i] = history->items[i - 1];
+    measure.ended_wall_ms = history->list.n * 1000;
+    history->items[0] = measure;
+    return &history->items[0];
+}
+
+static void put_times (struct history *history, struct measure measure, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        put (history, measure);
+}
+
+static uint32_t changes (struct history *history, struct stack_change out[STACK_CHANGES_MAX])
+{
+    return measure_stack_changes (&history->list, &history->items[0], &history->arena, out);
+}
+
+TEST_ON (history, a_program_that_became_larger_is_told_with_what_tells_the_bundles_apart)
+{
+    struct stack_change found[STACK_CHANGES_MAX];
+    struct measure large = launch ("2");
+    large.predicted_bytes = 212 * MIB;
+    put (history, launch ("1"));
+    put (history, large);
+    assert_int_equal (changes (history, found), 1);
+    assert_string_equal (found[0].what, "predicted_bytes");
+    assert_text (found[0].sentence, "rung dense: its program takes 212 MiB with jax 0.10.2, jaxlib 0.10.2, "
+                                    "140 MiB with jax 0.10.1, jaxlib 0.10.1: 51 % more");
+}
+
+TEST_ON (history, little_more_is_not_told)
+{
+    struct stack_change found[STACK_CHANGES_MAX];
+    struct measure next = launch ("2"), small = launch ("1");
+    small.predicted_bytes = 10 * MIB;
+    put (history, launch ("1"));
+    next.predicted_bytes = 181 * MIB; /* 29 % */
+    put (history, next);
+    assert_int_equal (changes (history, found), 0);
+    put (history, small);
+    next.predicted_bytes = 25 * MIB; /* 150 %, and below the floor */
+    history->items[1].predicted_bytes = 0;
+    put (history, next);
+    assert_int_equal (changes (history, found), 0);
+}
+
+TEST_ON (history, one_slow_run_is_not_told_and_three_are)
+{
+    struct stack_change found[STACK_CHANGES_MAX];
+    struct measure slow = launch ("2");
+    slow.start_ms = 8000;
+    put_times (history, launch ("1"), 3);
+    put_times (history, slow, 2);
+    assert_int_equal (changes (history, found), 0);
+    put (history, slow);
+    assert_int_equal (changes (history, found), 1);
+    assert_text (found[0].sentence, "rung dense: it starts within 8 s with jax 0.10.2, jaxlib 0.10.2, "
+                                    "5 s with jax 0.10.1, jaxlib 0.10.1: 60 % more");
+    put_times (history, launch ("2"), 3); /* half of them: the upper median is still that of the slow ones */
+    put (history, launch ("2"));
+    assert_int_equal (changes (history, found), 0);
+}
+
+TEST_ON (history, short_times_are_noise)
+{
+    struct stack_change found[STACK_CHANGES_MAX];
+    struct measure quick = launch ("1"), slower = launch ("2");
+    quick.start_ms = quick.duration_ms = 100;
+    slower.start_ms = slower.duration_ms = 599;
+    put_times (history, quick, 3);
+    put_times (history, slower, 3);
+    assert_int_equal (changes (history, found), 0);
+    slower.duration_ms = 600;
+    put_times (history, slower, 4);
+    assert_int_equal (changes (history, found), 1);
+}
+
+TEST_ON (history, other_passes_and_launches_that_failed_are_not_compared)
+{
+    struct stack_change found[STACK_CHANGES_MAX];
+    struct measure failed = launch ("1"), cold = launch ("1"), other = launch ("1"), large = launch ("2");
+    failed.outcome = OUTCOME_FAILED;
+    cold.pass = PASS_COLD;
+    other.shape = TEXT_LIT ("tttt");
+    large.predicted_bytes = 900 * MIB;
+    put (history, failed);
+    put (history, cold);
+    put (history, other);
+    put (history, large);
+    assert_int_equal (changes (history, found), 0);
+}
+
+static void told (struct history *history, const char *packages, const char *pins, const char *wanted)
+{
+    LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
+    struct measure old = launch ("1"), new = launch ("2");
+    new.packages = text_of (packages);
+    new.pins = text_of (pins);
+    measure_put_bundle (&new, &old, &history->arena, &out);
+    assert_text (buf_as_text (&out), wanted);
+}
+
+TEST_ON (history, bundles_are_told_by_what_differs)
+{
+    told (history, "jax=0.10.1 jaxlib=0.10.1 numpy=2.4.6 six=1.17.0", "x", "with six 1.17.0");
+    told (history, "jax=0.10.1 jaxlib=0.10.1", "x", "without numpy 2.4.6");
+    told (history, "a=1 b=1 c=1 d=1 e=1", "x", "with a 1, b 1, c 1 and others");
+    told (history, "jax=0.10.1 jaxlib=0.10.1 numpy=2.4.6", "jax 22", "with the pin set jax 22");
+    told (history, "", "jax 22", "with the pin set jax 22");
+    told (history, "jax=0.10.1 jaxlib=0.10.1 numpy=2.4.6", "jax 11", "as launch bbbb");
+}
+
+TEST_ON (history, memory_that_no_device_counts_is_compared_with_nothing)
+{
+    LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
+    measure_put_memory (140 * MIB, 0, &out);
+    measure_put_memory (0, 140 * MIB, &out);
+    assert_int_equal (out.len, 0);
+    assert_true (isnan (measure_deviation (0, 1)) && isnan (measure_deviation (1, 0)));
+    measure_put_memory (100 * MIB, 117 * MIB, &out);
+    assert_text (buf_as_text (&out), "predicted 100 MiB, 117 MiB seen (+17 %)");
+}
+
+TEST_ON (history, earlier_runs_of_the_same_launch_let_one_expect_its_time)
+{
+    struct measure slow = launch ("1");
+    slow.duration_ms = 20000;
+    put_times (history, launch ("1"), 2);
+    put (history, launch ("2"));
+    struct measure *last = put (history, slow);
+    struct usual_time usual = measure_usual_before (&history->list, last, &history->arena);
+    assert_true (usual.ms == 9000 && usual.runs == 2);
+    usual = measure_usual_before (&history->list, &history->items[3], &history->arena);
+    assert_true (usual.ms == 0 && usual.runs == 0);
+}
