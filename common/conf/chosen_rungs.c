@@ -44,6 +44,21 @@ static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids 
                     problem_quote (draft->problems, at.text));
 }
 
+/* "dense.batch=64": names of arguments have no '.', those of rungs may. */
+static void check_arg (struct draft *draft, const struct rung_ids *ids, const char *given)
+{
+    uint32_t end = (uint32_t) strcspn (given, "=");
+    while (end && given[end] != '.')
+        end--;
+    struct text id = text_copy (draft->arena, text_clip (text_of (given), end));
+    int at = plan_rung_index (&draft->plan, id);
+    if (at < 0 && end)
+        chosen_rungs_check_name (draft, ids, "--arg", id.ptr);
+    else if (!end || !strchr (given, '=') || draft->plan.rungs.items[at].kind != PROGRAM_CANARY)
+        problem_add (draft->problems, "--arg", 0, 0, "%s, expected RUNG.NAME=VALUE with a rung that is a canary",
+                     problem_quote (draft->problems, text_of (given)));
+}
+
 /* The survey cannot be left out by name. */
 static void check_names (struct draft *draft, struct rung_ids *ids)
 {
@@ -55,6 +70,8 @@ static void check_names (struct draft *draft, struct rung_ids *ids)
         chosen_rungs_check_name (draft, ids, "--only", options->only[i]);
     if (options->from)
         chosen_rungs_check_name (draft, ids, "--from", options->from);
+    for (int i = 0; i < RUNG_ARGS_GIVEN_MAX && options->args[i]; i++)
+        check_arg (draft, ids, options->args[i]);
 }
 
 static bool is_chosen (const struct draft *draft, uint32_t at)

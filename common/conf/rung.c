@@ -48,18 +48,42 @@ static void read_program (struct draft *draft, const struct conf_value of[], str
     }
 }
 
+/* What --arg gives this rung: "dense.batch=64". What it gives nobody is reported with the rungs. */
+static void read_given_args (struct draft *draft, struct text rung, var_list *own)
+{
+    for (uint32_t i = 0, k; i < RUNG_ARGS_GIVEN_MAX && draft->options->args[i]; i++) {
+        struct text given = text_of (draft->options->args[i]), name;
+        var_list one;
+        if (!text_equal (text_clip (given, rung.len), rung) || given.ptr[rung.len] != '.')
+            continue;
+        text_skip (&given, rung.len + 1);
+        struct text map = text_cut (&given, '=', &name)
+                              ? text_format (draft->arena, "{%.*s: %.*s}", TEXT_ARG (name), TEXT_ARG (given))
+                              : TEXT_LIT ("{}");
+        const struct yaml_node *node = yaml_parse ("--arg", map, draft->problems);
+        if (!node || draft_args (draft, node, &one) != 0 || one.n != 1)
+            continue;
+        for (k = 0; k < own->n && !text_equal (own->items[k].name, one.items[0].name);)
+            k++;
+        own->items[k] = one.items[0];
+        own->n += k == own->n;
+    }
+}
+
 static void read_args (struct draft *draft, const struct conf_value *map, struct rung *rung)
 {
     var_list own = { 0 };
     if (map->given && (!map->good || draft_args (draft, map->node, &own) != 0))
         return;
-    var_list all = { .items = arena_array (draft->arena, own.n + draft->profile_args.n, sizeof *all.items),
+    var_list all = { .items = arena_array (draft->arena, own.n + draft->profile_args.n + RUNG_ARGS_GIVEN_MAX,
+                                           sizeof *all.items),
                      .n = own.n };
     if (own.n > 0)
         memcpy (all.items, own.items, own.n * sizeof *own.items);
     for (uint32_t i = 0; i < draft->profile_args.n; i++)
         if (!var_find (&own, draft->profile_args.items[i].name, &(struct text){ 0 }))
             all.items[all.n++] = draft->profile_args.items[i];
+    read_given_args (draft, rung->id, &all);
     if (all.n > VARS_MAX)
         problem_at (draft->problems, map->node,
                     "the rung has %u arguments with those of the profile, expected at most %d", all.n, VARS_MAX);

@@ -86,6 +86,7 @@ static const struct field rung_fields[] = {
     F_TEXT (23, struct rung, workdir, PATH_MAX_BYTES),
     F_TEXTS (24, struct rung, beside, BESIDE_MAX, ID_MAX_BYTES),
     F_BOOL (25, struct rung, copies),
+    F_TEXT (26, struct rung, next_best, SENTENCE_MAX_BYTES),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

@@ -210,6 +210,7 @@ struct rung {
     struct text parse;     /* COMMAND: how counters are read from its output ("torch_xla-metrics"); empty: not read */
     struct text launch;    /* its launch signature, 16 hex digits: docs/spec/calibration.md */
     struct text known_bad; /* why this launch is not run again; empty: no reason known */
+    struct text next_best; /* what can be run in its place, with the command; empty: nothing is known */
     usual_time_list usual; /* at most one a pass; none: there were no earlier runs */
     LIST_OF (struct demand) demands; /* COMMAND; a demand not shown to be met fails the rung */
     bool same_output;                /* COMMAND: drift compares what it printed */
@@ -405,7 +406,7 @@ struct wrong_variable {
     struct text name, value;
     bool unset; /* the host lacks it; `value` is empty */
 };
-enum { WRONG_VARIABLES_MAX = 16, LEFT_OUT_RUNGS_MAX = 16 };
+enum { WRONG_VARIABLES_MAX = 16, LEFT_OUT_RUNGS_MAX = 16, RUNG_ARGS_GIVEN_MAX = 16 };
 struct rehearsal {
     var_list variables;                    /* for each local worker and its programs; with placeholders */
     LIST_OF (struct wrong_variable) wrong; /* deliberate faults of single hosts */

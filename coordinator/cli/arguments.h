@@ -49,6 +49,7 @@ enum cli_option_id {
     CLI_PROFILE,
     CLI_LADDER,
     CLI_PINS,
+    CLI_ARG,
     CLI_WHEELS,
     CLI_LEAVE_OUT,
     CLI_FROM,
@@ -173,6 +174,10 @@ const struct cli_option *cli_find_option (const struct cli_arguments *arguments,
 #define OPTION_PINS                                                                                                    \
     CLI_PINS, "--pins", .value = "NAME|FILE", .help = "use this pin set, not the one that the slice file names",       \
                         .kind = KIND_PINS
+#define OPTION_ARG                                                                                                     \
+    CLI_ARG, "--arg", .value = "RUNG.NAME=VALUE",                                                                      \
+                      .help = "an argument of a rung in place of its own; may be repeated", .repeat = REPEAT_LISTED,   \
+                      .most = RUNG_ARGS_GIVEN_MAX
 #define OPTION_WHEELS                                                                                                  \
     CLI_WHEELS, "--wheels", .value = "DIR", .help = "a folder with a wheel for every pin: no package index is used",   \
                             .kind = KIND_FOLDER
@@ -196,7 +201,7 @@ const struct cli_option *cli_find_option (const struct cli_arguments *arguments,
     CLI_FAIL_FAST, "--fail-fast", .help = "when one host has failed a rung, stop the others", .not_with = CLI_KEEP_GOING
 /* What replaces parts of a slice file. */
 #define OPTIONS_OF_PLAN                                                                                                \
-    { OPTION_PROFILE }, { OPTION_LADDER }, { OPTION_PINS }, { OPTION_HOSTS },                                          \
+    { OPTION_PROFILE }, { OPTION_LADDER }, { OPTION_PINS }, { OPTION_ARG }, { OPTION_HOSTS },                          \
     {                                                                                                                  \
         OPTION_EXCLUDE                                                                                                 \
     }

@@ -67,9 +67,19 @@ static const char *size_or_dash (uint64_t bytes, char out[SIZE_TEXT_BYTES])
     return bytes ? size_print (bytes, out) : "-";
 }
 
-static void add_predicted (const struct measure_list *all, const struct measure *measure, struct buf *out)
+/* Those of the newest bundle's last measure. */
+static uint32_t changes_of (const struct measure_list *all, uint32_t at, struct arena *arena,
+                            struct stack_change out[STACK_CHANGES_MAX])
+{
+    return is_latest (all, at) && !is_outdated (all, at) ? measure_stack_changes (all, &all->items[at], arena, out) : 0;
+}
+
+static void add_comparisons (const struct measure_list *all, uint32_t at, struct buf *out)
 {
     LOCAL_ARENA arena = { 0 };
+    const struct measure *measure = &all->items[at];
+    struct stack_change changes[STACK_CHANGES_MAX];
+    uint32_t n = changes_of (all, at, &arena, changes);
     LOCAL_BUF line = { .max = SENTENCE_MAX_BYTES };
     struct usual_time usual = measure_usual_before (all, measure, &arena);
     measure_put_memory (measure->predicted_bytes, measure->device_peak_bytes, &line);
@@ -80,20 +90,6 @@ static void add_predicted (const struct measure_list *all, const struct measure 
                     100 * more);
     buf_escaped_after (out, "    ", buf_as_text (&line), 0);
     buf_puts (out, line.len ? "\n" : "");
-}
-
-/* Those of the newest bundle's last measure. */
-static uint32_t changes_of (const struct measure_list *all, uint32_t at, struct arena *arena,
-                            struct stack_change out[STACK_CHANGES_MAX])
-{
-    return is_latest (all, at) && !is_outdated (all, at) ? measure_stack_changes (all, &all->items[at], arena, out) : 0;
-}
-
-static void add_changes (const struct measure_list *all, uint32_t at, struct buf *out)
-{
-    LOCAL_ARENA arena = { 0 };
-    struct stack_change changes[STACK_CHANGES_MAX];
-    uint32_t n = changes_of (all, at, &arena, changes);
     for (uint32_t i = 0; i < n; i++) {
         buf_escaped_after (out, "    ", changes[i].sentence, 0);
         buf_byte (out, '\n');
@@ -118,8 +114,7 @@ static void add_launch (const struct measure_list *all, uint32_t at, struct buf 
     line_end (&line);
     buf_escaped_after (out, "    ", measure->cause, CAUSE_COLUMNS);
     buf_puts (out, measure->cause.len ? "\n" : "");
-    add_predicted (all, measure, out);
-    add_changes (all, at, out);
+    add_comparisons (all, at, out);
 }
 
 /* A text or a number that is not known is null. */

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <time.h>
@@ -196,6 +197,96 @@ static struct text objection (const struct measure *last, struct arena *arena)
                         day_of (last->ended_wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
 }
 
+/* The command of this process as `sliceup run`, without what is asked anew. */
+static void put_run (const text_list *command, bool other_pins, struct buf *out)
+{
+    for (uint32_t i = 0; i < command->n; i++) {
+        struct text word = command->items[i];
+        if (text_is (word, "--again") || (other_pins && text_starts (word, "--pins=")))
+            continue;
+        if (other_pins && text_is (word, "--pins"))
+            i++;
+        else
+            shell_word_add (out, text_is (word, "check") ? TEXT_LIT ("run") : word);
+    }
+}
+
+static void put_arg (const struct rung *rung, struct text name, struct text value, struct buf *command)
+{
+    char word[ERR_TEXT_BYTES];
+    snprintf (word, sizeof word, "%.*s.%.*s=%.*s", TEXT_ARG (rung->id), TEXT_ARG (name), TEXT_ARG (value));
+    shell_word_add (command, TEXT_LIT ("--arg"));
+    shell_word_add (command, text_of (word));
+}
+
+/* "batch 64 in place of 128, ": what `passed` had otherwise than `bad`. */
+static void put_other_args (const struct rung *rung, const struct measure *passed, const struct measure *bad,
+                            struct buf *words, struct buf *command)
+{
+    for (struct text rest = passed->args, line, name, wanted; rest.len;) {
+        line = text_take_until (&rest, '\n');
+        bool set = text_cut (&line, '=', &name) && measure_arg (bad->args, name, &wanted);
+        if (set && text_equal (line, wanted))
+            continue;
+        buf_printf (words, "%s%.*s %.*s in place of %.*s", words->len ? ", " : "", TEXT_ARG (name), TEXT_ARG (line),
+                    TEXT_ARG (set ? wanted : TEXT_LIT ("its default")));
+        put_arg (rung, name, line, command);
+    }
+}
+
+static void put_passed (const struct plan *plan, const struct rung *rung, const struct measure *passed,
+                        const struct measure *bad, struct buf *out)
+{
+    char day[DAY_BYTES];
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF command = { .max = SENTENCE_MAX_BYTES };
+    bool other_pins = !text_equal (passed->pins, bad->pins);
+    put_run (&plan->origin.command, other_pins, &command);
+    put_other_args (rung, passed, bad, out, &command);
+    if (other_pins) {
+        buf_puts (out, out->len ? ", " : "");
+        measure_put_bundle (passed, bad, &arena, out);
+        shell_word_add (&command, TEXT_LIT ("--pins"));
+        shell_word_add (&command, passed->pin_file);
+    }
+    buf_printf (out, " passed in run %.*s (%s): %s", TEXT_ARG (text_clip (passed->run, RUN_SHOWN)),
+                day_of (passed->ended_wall_ms, day), buf_c (&command));
+}
+
+/* What failed for lack of memory may pass with half of its batch. */
+static void put_smaller (const struct plan *plan, const struct rung *rung, const struct measure *bad, struct buf *out)
+{
+    const struct signature *known = plan_find_signature (plan, bad->failure);
+    struct text batch;
+    uint64_t number;
+    buf_puts (out, "no launch of this canary has passed yet: ");
+    if (known && known->memory && measure_arg (bad->args, TEXT_LIT ("batch"), &batch) && text_to_u64 (batch, &number) &&
+        number > 1) {
+        LOCAL_BUF command = { .max = SENTENCE_MAX_BYTES }, half = { .max = ID_MAX_BYTES };
+        buf_printf (&half, "%" PRIu64, number / 2);
+        put_run (&plan->origin.command, false, &command);
+        put_arg (rung, TEXT_LIT ("batch"), buf_as_text (&half), &command);
+        buf_printf (out, "try it with half of its batch: %s", buf_c (&command));
+    } else {
+        buf_puts (out, known && known->memory ? "make it smaller" : "change what made it fail");
+    }
+}
+
+static struct text next_best (const struct cli *cli, const struct plan *plan, const struct rung *rung,
+                              const struct measure *bad, struct arena *arena)
+{
+    struct measure_list all;
+    LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
+    if (calibration_read (cli->home, (struct text){ 0 }, arena, &all, NULL) < 0)
+        return TEXT_LIT ("change what made it fail");
+    const struct measure *passed = measure_next_best (&all, bad);
+    if (passed)
+        put_passed (plan, rung, passed, bad, &out);
+    else
+        put_smaller (plan, rung, bad, &out);
+    return text_copy (arena, buf_as_text (&out));
+}
+
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)
 {
     struct err err = { 0 };
@@ -203,7 +294,7 @@ void launch_measures_annotate_plan (const struct cli *cli, bool again, struct ar
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         struct rung *rung = &plan->rungs.items[i];
         struct measure_list known;
-        rung->launch = launch_fingerprint (plan, rung, arena);
+        rung->launch = launch_fingerprint (plan, rung, LAUNCH_WHOLE, arena);
         if (!rung->launch.len || unreadable)
             continue;
         if (calibration_read (cli->home, rung->launch, arena, &known, &err) < 0) {
@@ -214,6 +305,8 @@ void launch_measures_annotate_plan (const struct cli *cli, bool again, struct ar
         rung->usual = measure_usual_times (&known, arena);
         if (known.n > 0 && !again)
             rung->known_bad = objection (&known.items[0], arena);
+        if (rung->known_bad.len)
+            rung->next_best = next_best (cli, plan, rung, &known.items[0], arena);
     }
 }
 

@@ -55,6 +55,7 @@ static struct conf_options options_of (const struct cli_arguments *arguments)
                                     .fail_fast = values[CLI_FAIL_FAST] };
     cli_list (arguments, CLI_LEAVE_OUT, options.leave_out);
     cli_list (arguments, CLI_ONLY, options.only);
+    cli_list (arguments, CLI_ARG, options.args);
     return options;
 }
 
@@ -419,7 +420,8 @@ static void print_rungs (const struct plan *plan, FILE *to)
         print_asked (rung, to);
         fputc ('\n', to);
         if (rung->known_bad.len)
-            fprintf (to, "     known bad: %.*s\n", TEXT_ARG (rung->known_bad));
+            fprintf (to, "     known bad: %.*s\n     next: %.*s\n", TEXT_ARG (rung->known_bad),
+                     TEXT_ARG (rung->next_best));
     }
 }
 

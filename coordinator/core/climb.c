@@ -190,6 +190,8 @@ static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox 
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->rung];
     struct text next = TEXT_LIT ("change what made it fail, or start it anyway with --again");
+    if (rung->next_best.len) /* a command, so it stands last */
+        next = text_format (&out->arena, "start it anyway with --again, or better: %.*s", TEXT_ARG (rung->next_best));
     if (coord->state->plan.climb.keep_going)
         going_on_block_rung (coord, OWNER_PROGRAM, rung->known_bad, next, now_ms, out);
     else

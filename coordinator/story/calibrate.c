@@ -136,7 +136,21 @@ uint32_t measure_stack_changes (const struct measure_list *all, const struct mea
 struct usual_time measure_usual_before (const struct measure_list *all, const struct measure *of, struct arena *arena)
 {
     struct usual_time usual = { .pass = of->pass };
-    usual.ms = median_of (all, of, &quantities[DURATION], of->ended_wall_ms, arena, &usual.runs);
+    uint64_t median_ms = median_of (all, of, &quantities[DURATION], of->ended_wall_ms, arena, &usual.runs);
+    usual.ms = median_ms < INT64_MAX ? median_ms : INT64_MAX;
+    return usual;
+}
+
+usual_time_list measure_usual_times (const struct measure_list *of_launch, struct arena *arena)
+{
+    usual_time_list usual = { .items = arena_array (arena, USUAL_TIMES_MAX, sizeof (struct usual_time)) };
+    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED && of_launch->n; pass++) {
+        struct measure next = of_launch->items[0];
+        next.pass = pass;
+        next.ended_wall_ms = UINT64_MAX;
+        usual.items[usual.n] = measure_usual_before (of_launch, &next, arena);
+        usual.n += usual.items[usual.n].runs > 0;
+    }
     return usual;
 }
 
@@ -150,4 +164,56 @@ void measure_put_memory (uint64_t predicted, uint64_t seen, struct buf *out)
     double more = measure_deviation (predicted, seen);
     if (!isnan (more))
         buf_printf (out, "predicted %s, %s seen (%+.0f %%)", SIZE_TEXT (predicted), SIZE_TEXT (seen), 100 * more);
+}
+
+/* ---- what passed in place of what is known bad ---- */
+
+bool measure_arg (struct text args, struct text name, struct text *value)
+{
+    for (struct text key; args.len;) {
+        *value = text_take_until (&args, '\n');
+        if (text_cut (value, '=', &key) && text_equal (key, name))
+            return true;
+    }
+    return false;
+}
+
+/* An argument that differs counts 1, and at most 1 more by how far apart two numbers are. INFINITY: one is not set, and
+ * a default cannot be asked for. */
+static double args_apart (struct text wanted, struct text passed)
+{
+    double apart = 0;
+    for (struct text line, name, other; wanted.len;) {
+        uint64_t a, b;
+        line = text_take_until (&wanted, '\n');
+        if (!text_cut (&line, '=', &name) || !measure_arg (passed, name, &other))
+            return INFINITY;
+        bool sizes = text_to_u64 (line, &a) && text_to_u64 (other, &b) && a && b;
+        apart += text_equal (line, other) ? 0 : sizes ? 1 + fabs (log2 ((double) a / (double) b)) / 64 : 2;
+    }
+    return apart;
+}
+
+/* Another bundle is a smaller change only where the bundle is at fault. */
+static double calibrate_distance (const struct measure *bad, const struct measure *passed)
+{
+    bool bundle_at_fault = bad->owner == OWNER_BUNDLE || bad->owner == OWNER_COMPILER;
+    bool other_bundle = !text_equal (passed->pins, bad->pins);
+    return args_apart (bad->args, passed->args) + (!other_bundle ? 0 : bundle_at_fault ? 0.5 : 1.5);
+}
+
+const struct measure *measure_next_best (const struct measure_list *all, const struct measure *bad)
+{
+    const struct measure *best = NULL;
+    for (uint32_t i = 0, j; i < all->n; i++) {
+        const struct measure *one = &all->items[i];
+        if (one->outcome != OUTCOME_PASSED || !one->family.len || !text_equal (one->family, bad->family) ||
+            isinf (calibrate_distance (bad, one)))
+            continue;
+        for (j = 0; j < i && !text_equal (all->items[j].signature, one->signature);)
+            j++;
+        if (j == i && (!best || calibrate_distance (bad, one) < calibrate_distance (bad, best)))
+            best = one;
+    }
+    return best;
 }

@@ -1,6 +1,5 @@
 #include "coordinator/story/measure_fold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/verdict/failure.h"
@@ -31,6 +30,7 @@ static const struct field measure_fields[] = {
     F_TEXT (20, struct measure, family, ID_MAX_BYTES),
     F_TEXT (21, struct measure, args, MEASURE_TEXT_BYTES),
     F_TEXT (22, struct measure, packages, MEASURE_TEXT_BYTES),
+    F_TEXT (23, struct measure, pin_file, PATH_MAX_BYTES),
 };
 const struct record measure_record = RECORD ("measure", struct measure, measure_fields);
 
@@ -81,11 +81,12 @@ static void measure_fold_begin (struct measure_fold *fold, const struct fact_pas
     if (began->key.rung >= plan->rungs.n)
         return;
     const struct rung *rung = &plan->rungs.items[began->key.rung];
-    fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, arena),
-                                  .shape = launch_shape (plan, rung, arena),
-                                  .family = launch_family (plan, rung, arena),
+    fold->now = (struct measure){ .signature = launch_fingerprint (plan, rung, LAUNCH_WHOLE, arena),
+                                  .shape = launch_fingerprint (plan, rung, LAUNCH_SHAPE, arena),
+                                  .family = launch_fingerprint (plan, rung, LAUNCH_FAMILY, arena),
                                   .args = launch_args (rung, arena),
                                   .packages = fold->packages,
+                                  .pin_file = plan->pins.file.path,
                                   .rung = rung->id,
                                   .slice = plan->slice,
                                   .run = fold->run,
@@ -211,26 +212,6 @@ void measure_fold_apply (struct measure_fold *fold, const struct fact *fact)
     }
 }
 
-/* ---- what earlier runs let one expect ---- */
-
-usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena)
-{
-    usual_time_list usual = { .items = arena_array (arena, USUAL_TIMES_MAX, sizeof (struct usual_time)) };
-    uint64_t *took_ms = arena_array (arena, measures->n, sizeof (*took_ms));
-    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < measures->n; i++)
-            if (measures->items[i].pass == pass && measures->items[i].outcome == OUTCOME_PASSED)
-                took_ms[n++] = measures->items[i].duration_ms;
-        if (n == 0)
-            continue;
-        qsort (took_ms, n, sizeof (*took_ms), u64_order);
-        uint64_t median_ms = took_ms[n / 2];
-        usual.items[usual.n++] = (struct usual_time){ pass, median_ms < INT64_MAX ? median_ms : INT64_MAX, n };
-    }
-    return usual;
-}
-
 /* ---- launch fingerprint ---- */
 
 static void measure_fold_add_number (struct fingerprint_builder *builder, const char *name, uint32_t number)
@@ -277,25 +258,27 @@ static void add_shapes (struct fingerprint_builder *builder, const struct profil
     }
 }
 
-static void add_launch (struct fingerprint_builder *builder, const struct plan *plan, const struct rung *rung,
-                        bool sizes)
+struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, enum launch_part upto,
+                                struct arena *arena)
 {
-    add_code (builder, rung);
-    add_hardware (builder, &plan->profile);
-    add_parallelism (builder, plan, rung);
-    fingerprint_add (builder, "frontend", plan->profile.frontend);
-    if (sizes)
-        fingerprint_add_vars (builder, rung->args.items, rung->args.n);
-    fingerprint_add_profile (builder, &plan->profile);
-    if (sizes)
-        add_shapes (builder, &plan->profile);
-}
-
-struct text launch_family (const struct plan *plan, const struct rung *rung, struct arena *arena)
-{
-    struct fingerprint_builder family = fingerprint_begin (arena);
-    add_launch (&family, plan, rung, false);
-    return fingerprint_end (&family);
+    if (rung->kind != PROGRAM_CANARY)
+        return (struct text){ 0 };
+    struct fingerprint_builder builder = fingerprint_begin (arena);
+    add_code (&builder, rung);
+    add_hardware (&builder, &plan->profile);
+    add_parallelism (&builder, plan, rung);
+    fingerprint_add (&builder, "frontend", plan->profile.frontend);
+    if (upto >= LAUNCH_SHAPE)
+        fingerprint_add_vars (&builder, rung->args.items, rung->args.n);
+    fingerprint_add_profile (&builder, &plan->profile);
+    if (upto >= LAUNCH_SHAPE)
+        add_shapes (&builder, &plan->profile);
+    if (upto >= LAUNCH_WHOLE) {
+        fingerprint_add (&builder, "pins", plan->pins.file.sha256);
+        fingerprint_add (&builder, "setup", plan->pins.setup.sha256);
+        fingerprint_add (&builder, "python", plan->pins.python);
+    }
+    return fingerprint_end (&builder);
 }
 
 struct text launch_args (const struct rung *rung, struct arena *arena)
@@ -305,25 +288,4 @@ struct text launch_args (const struct rung *rung, struct arena *arena)
         buf_printf (&lines, "%s%.*s=%.*s", i ? "\n" : "", TEXT_ARG (rung->args.items[i].name),
                     TEXT_ARG (rung->args.items[i].value));
     return lines.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&lines));
-}
-
-struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena)
-{
-    if (rung->kind != PROGRAM_CANARY)
-        return (struct text){ 0 };
-    struct fingerprint_builder shape = fingerprint_begin (arena);
-    add_launch (&shape, plan, rung, true);
-    return fingerprint_end (&shape);
-}
-
-struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena)
-{
-    if (rung->kind != PROGRAM_CANARY)
-        return (struct text){ 0 };
-    struct fingerprint_builder signature = fingerprint_begin (arena);
-    add_launch (&signature, plan, rung, true);
-    fingerprint_add (&signature, "pins", plan->pins.file.sha256);
-    fingerprint_add (&signature, "setup", plan->pins.setup.sha256);
-    fingerprint_add (&signature, "python", plan->pins.python);
-    return fingerprint_end (&signature);
 }

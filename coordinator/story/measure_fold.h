@@ -23,6 +23,7 @@ struct measure {
     struct text family;   /* of launches that differ in arguments and bundle at most; empty: an older version's */
     struct text args;     /* lines of "name=JSON", sorted */
     struct text packages; /* words "name=version", sorted: what was installed, as hosts saw it */
+    struct text pin_file; /* its path */
 };
 extern const struct record measure_record;
 enum { MEASURE_MAX_BYTES = 32 * 1024, MEASURE_TEXT_BYTES = 4096 };
@@ -30,9 +31,6 @@ struct measure_list {
     struct measure *items;
     uint32_t n;
 };
-
-/* Per pass, the median of the durations of those that passed. Lives in the arena. */
-usual_time_list measure_usual_times (const struct measure_list *measures, struct arena *arena);
 
 struct measure_fold;
 struct measure_fold *measure_fold_create (void);
@@ -56,21 +54,28 @@ uint32_t measure_stack_changes (const struct measure_list *all, const struct mea
                                 struct stack_change out[STACK_CHANGES_MAX]);
 /* "with jax 0.10.2": what tells the bundle of one measure from that of the other. */
 void measure_put_bundle (const struct measure *of, const struct measure *other, struct arena *arena, struct buf *out);
-/* What earlier runs of the same launch let one expect of it; no runs: there were none. */
+/* Per pass, the median of the durations of those that passed of one launch. Lives in the arena. */
+usual_time_list measure_usual_times (const struct measure_list *of_launch, struct arena *arena);
+/* The same of what came before one of them; no runs: there were none. */
 struct usual_time measure_usual_before (const struct measure_list *all, const struct measure *of, struct arena *arena);
+/* The one nearest to `bad` of its family, of launches whose last measure passed; NULL: none. */
+const struct measure *measure_next_best (const struct measure_list *all, const struct measure *bad);
+/* Value of an argument in a measure's `args`. */
+bool measure_arg (struct text args, struct text name, struct text *value);
+
 /* 0.17: 17 % more than predicted; NAN: one of both is not known. */
 double measure_deviation (uint64_t predicted, uint64_t seen);
 /* "predicted 1.2 GiB, 1.4 GiB seen (+17 %)"; nothing where one is not known: that a device counts none is no evidence. */
 void measure_put_memory (uint64_t predicted, uint64_t seen, struct buf *out);
 
-/* launch_fingerprint.c - what is known of a launch before its start: code, bundle, hardware, shape, parallelism,
- * feature toggles. Launches with equal fingerprints ask for the same memory and fail in the same way. Pure. */
+/* ---- launch fingerprint: code, hardware, parallelism, feature toggles, shape, bundle. Pure. ---- */
+
+/* The family: what passed of it can stand in for what did not. With arguments and allowed sizes it is a shape, to be
+ * measured anew after a change of the bundle; with the bundle it is one launch, whose memory and failures are the same. */
+enum launch_part { LAUNCH_FAMILY, LAUNCH_SHAPE, LAUNCH_WHOLE };
 /* 16 hexadecimal digits, of the arena; empty for what is no canary: commands and builtins tell nothing of memory. */
-struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, struct arena *arena);
-/* The same without the bundle: after a change of it these are to be measured anew. */
-struct text launch_shape (const struct plan *plan, const struct rung *rung, struct arena *arena);
-/* The same without bundle, arguments and allowed sizes: what passed of it can stand in for what did not. */
-struct text launch_family (const struct plan *plan, const struct rung *rung, struct arena *arena);
+struct text launch_fingerprint (const struct plan *plan, const struct rung *rung, enum launch_part upto,
+                                struct arena *arena);
 /* measure.args; empty where they are too long to be kept. */
 struct text launch_args (const struct rung *rung, struct arena *arena);
 

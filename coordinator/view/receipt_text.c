@@ -4,6 +4,7 @@
 
 #include "common/base/duration.h"
 #include "coordinator/story/frontier.h"
+#include "coordinator/story/measure_fold.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/line.h"
@@ -161,6 +162,18 @@ static void text_add_cause (const struct receipt_line *line, struct buf *out)
     buf_escaped_after (out, "\n             next: ", rung->cause.next, CAUSE_COLUMNS);
 }
 
+/* Of the first host. */
+static void add_memory (const struct receipt_line *line, struct buf *out)
+{
+    const struct memory_receipt *memory = &line->rung->memory;
+    if (!memory->predicted_bytes || !memory->device_peak_bytes)
+        return;
+    buf_puts (out, "\n             memory of ");
+    hostset_fold (line->hosts, 1, out);
+    buf_puts (out, ": ");
+    measure_put_memory (memory->predicted_bytes, memory->device_peak_bytes, out);
+}
+
 static void text_add_line (const struct receipt_line *line, struct buf *out)
 {
     const struct rung_receipt *rung = line->rung;
@@ -177,6 +190,7 @@ static void text_add_line (const struct receipt_line *line, struct buf *out)
     if (!is_part (line)) {
         buf_escaped_after (out, "  ", text_of (receipt_line_remark (rung)), COLUMNS);
         text_add_cause (line, out);
+        add_memory (line, out);
     }
     buf_byte (out, '\n');
 }

@@ -1,6 +1,8 @@
 """Launches that are known bad are not paid for twice, and what launches took can be asked for."""
 import contextlib
 import json
+import re
+import shlex
 import sqlite3
 import subprocess
 import unittest
@@ -24,6 +26,11 @@ class Calibration(lab.LabTest):
     def launches(self, *options):
         return schema.document(self.passes(self.lab.sliceup("calibration", "--json", *options)).out)["launches"]
 
+    def blocked(self):
+        receipt = self.lab.receipt()
+        self.assertEqual("blocked", receipt["outcome"])
+        return receipt["headers"][0]["sentence"]
+
     def test_a_known_bad_launch_is_not_paid_for_twice(self):
         first, path = self.climb()
         self.assertEqual(1, first.status, first)
@@ -39,6 +46,39 @@ class Calibration(lab.LabTest):
         self.assertEqual([("host-facts", "once", "passed"), ("dense", "once", "blocked")], self.rungs(receipt, "h0"))
         self.assertEqual(1, len(self.launches("--history")), "a launch that was not made was measured")
         self.assertIn("known bad: the same launch failed", self.passes(self.lab.sliceup("check", path)).out)
+
+    def next_best(self, path):
+        """What check proposes, and what a run by that command came to."""
+        words, command = re.search(r"next: (.*): (\S*sliceup .*)", self.passes(self.lab.sliceup("check", path)).out).groups()
+        return words, self.lab.sliceup(*shlex.split(command)[1:])
+
+    def test_the_nearest_launch_that_passed_is_proposed_as_a_command_that_passes(self):
+        for batch in (8, 64, 32):
+            self.passes(self.climb(host="nobody", batch=batch)[0])
+        self.assertEqual(1, self.climb(host="h1", batch=128)[0].status)
+        _, path = self.climb(host="h1", batch=128)
+        self.assertIn("next: start it anyway with --again, or better: batch 64 in place of 128", self.blocked())
+        words, ended = self.next_best(path)
+        self.assertRegex(words, r'batch 64 in place of 128, host "nobody" in place of "h1" passed in run \w{8} \(20\d\d-\d\d-\d\d\)')
+        self.passes(ended)
+        self.assertEqual(["batch=64", "host=\"nobody\""], self.launches()[0]["args"].split("\n")[:2])
+
+    def test_of_what_never_passed_half_is_tried(self):
+        _, path = self.climb(batch=128, width=4096)
+        words, ended = self.next_best(path)
+        self.assertEqual("no launch of this canary has passed yet: try it with half of its batch", words)
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("batch=64", self.launches()[0]["args"].split("\n"))
+        self.assertIn("rung dense was not started", self.lab.sliceup("run", path, "--arg", "dense.batch=64").out)
+
+    def test_an_argument_of_nobody_is_refused(self):
+        _, path = self.climb(host="nobody")
+        for given, said in (("dens.batch=1", "did you mean 'dense'?"), ("dense.batch", "'dense.batch', expected RUNG.NAME=VALUE"),
+                            ("host-facts.batch=1", "'host-facts.batch=1', expected RUNG.NAME=VALUE with a rung that is a canary"), ("dense.b-c=1", "'b-c' is not an argument name"),
+                            ("batch=1", "'batch=1', expected RUNG.NAME=VALUE")):
+            ended = self.lab.sliceup("check", path, "--arg", given)
+            self.assertEqual(2, ended.status, ended)
+            self.assertIn(said, ended.err)
 
     def test_again_tries_it_all_the_same(self):
         self.climb()
@@ -150,7 +190,7 @@ class Stack(lab.LabTest):
         self.assertRegex(self.told(), f"{program}\n *{process}")
         self.assertIn("no device counted its memory in 1 of these", self.told())
         new, old = self.launches()
-        self.assertEqual((["sliceup-heavy=2.0"], None), ([word for word in new["packages"].split() if "python" not in word], new["memory_deviation"]))
+        self.assertEqual((["sliceup-heavy=2.0"], None), ([word for word in new["packages"].split() if word.startswith("sliceup")], new["memory_deviation"]))
         self.assertEqual(["predicted_bytes", "host_peak_bytes"], [change["what"] for change in new["changes"]])
         self.assertGreater(new["changes"][1]["now"] - new["changes"][1]["before"], 120 << 20)
         self.assertEqual((True, []), (old["outdated"], old["changes"]))

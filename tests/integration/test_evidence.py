@@ -115,6 +115,7 @@ class Times(lab.LabTest):
             self.assertGreaterEqual(phases["compile"], 150)
             self.assertGreaterEqual(sum(phases.values()), attempt["duration_ms"])
             self.assertEqual((1 << 30, 1 << 29), (attempt["memory"]["predicted_bytes"], attempt["memory"]["device_peak_bytes"]))
+        self.assertIn("memory of h0: predicted 1.0 GiB, 512 MiB seen (-50 %)", self.passes(self.lab.sliceup("receipt")).out)
 
 
 class Held(lab.LabTest):

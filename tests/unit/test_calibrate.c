@@ -181,3 +181,54 @@ TEST_ON (history, earlier_runs_of_the_same_launch_let_one_expect_its_time)
     usual = measure_usual_before (&history->list, &history->items[3], &history->arena);
     assert_true (usual.ms == 0 && usual.runs == 0);
 }
+
+static struct measure *put_args (struct history *history, const char *args, enum outcome outcome)
+{
+    struct measure measure = launch ("1");
+    measure.family = TEXT_LIT ("ffff");
+    measure.args = measure.signature = text_of (args);
+    measure.outcome = outcome;
+    return put (history, measure);
+}
+
+static void best_is (struct history *history, const struct measure *bad, const char *args)
+{
+    const struct measure *best = measure_next_best (&history->list, bad);
+    if (!args)
+        assert_null (best);
+    else
+        assert_text (best ? best->args : (struct text){ 0 }, args);
+}
+
+TEST_ON (history, the_nearest_launch_that_passed_stands_in_for_a_bad_one)
+{
+    struct measure bad = launch ("1");
+    bad.family = TEXT_LIT ("ffff");
+    bad.args = TEXT_LIT ("batch=128\nwidth=8");
+    best_is (history, &bad, NULL);
+    put_args (history, "batch=1\nwidth=8", OUTCOME_PASSED);
+    put_args (history, "batch=32\nwidth=8", OUTCOME_PASSED);
+    put_args (history, "batch=64\nwidth=4", OUTCOME_PASSED); /* two arguments differ */
+    put_args (history, "batch=64", OUTCOME_PASSED);          /* its width is not known */
+    best_is (history, &bad, "batch=32\nwidth=8");
+    put_args (history, "batch=64\nwidth=8", OUTCOME_PASSED);
+    best_is (history, &bad, "batch=64\nwidth=8");
+    put_args (history, "batch=64\nwidth=8", OUTCOME_FAILED); /* its last measure did not pass */
+    best_is (history, &bad, "batch=32\nwidth=8");
+    bad.family = TEXT_LIT ("gggg");
+    best_is (history, &bad, NULL);
+}
+
+TEST_ON (history, another_bundle_stands_in_where_the_bundle_is_at_fault)
+{
+    struct measure bad = launch ("2");
+    bad.family = TEXT_LIT ("ffff");
+    bad.args = TEXT_LIT ("batch=128");
+    bad.owner = OWNER_PROGRAM;
+    put_args (history, "batch=128", OUTCOME_PASSED);
+    best_is (history, &bad, "batch=128");
+    put_args (history, "batch=64", OUTCOME_PASSED)->pins = bad.pins;
+    best_is (history, &bad, "batch=64");
+    bad.owner = OWNER_COMPILER;
+    best_is (history, &bad, "batch=128");
+}

@@ -41,8 +41,8 @@ static struct text sign (struct launch *launch, struct text *shape, struct arena
     launch->plan.mesh = (struct mesh){ launch->axes, 2 };
     launch->plan.profile.env = (var_list){ launch->env, 2 };
     if (shape)
-        *shape = launch_shape (&launch->plan, &launch->rung, arena);
-    return launch_fingerprint (&launch->plan, &launch->rung, arena);
+        *shape = launch_fingerprint (&launch->plan, &launch->rung, LAUNCH_SHAPE, arena);
+    return launch_fingerprint (&launch->plan, &launch->rung, LAUNCH_WHOLE, arena);
 }
 
 TEST (everything_that_matters_is_in_the_signature)
