@@ -39,8 +39,8 @@ struct conf_options {
     const char *leave_out[LEFT_OUT_RUNGS_MAX]; /* ids of rungs; the first NULL ends them */
     const char *only[LEFT_OUT_RUNGS_MAX];      /* the same: climb only these rungs, and those they need */
     const char *from;                          /* id of the first rung that is climbed; NULL: the ladder's first */
-    const char *args[RUNG_ARGS_GIVEN_MAX];     /* "RUNG.NAME=VALUE" in place of a rung's own; the first NULL ends them */
-    uint32_t min_hosts;                        /* these three: struct climb_policy */
+    const char *args[RUNG_ARGS_GIVEN_MAX]; /* "RUNG.NAME=VALUE" in place of a rung's own; the first NULL ends them */
+    uint32_t min_hosts;                    /* these three: struct climb_policy */
     bool keep_going, fail_fast;
     const char *rehearsal; /* path of the stand-in for libtpu, for the plan of a rehearsal; NULL: of a run */
     bool rehearse_all;     /* also rungs that declare that they cannot be rehearsed */

@@ -200,14 +200,17 @@ static struct text objection (const struct measure *last, struct arena *arena)
 /* The command of this process as `sliceup run`, without what is asked anew. */
 static void put_run (const text_list *command, bool other_pins, struct buf *out)
 {
+    bool named = false;
     for (uint32_t i = 0; i < command->n; i++) {
         struct text word = command->items[i];
+        bool is_name = !named && text_is (word, "check");
+        named |= is_name;
         if (text_is (word, "--again") || (other_pins && text_starts (word, "--pins=")))
             continue;
         if (other_pins && text_is (word, "--pins"))
             i++;
         else
-            shell_word_add (out, text_is (word, "check") ? TEXT_LIT ("run") : word);
+            shell_word_add (out, is_name ? TEXT_LIT ("run") : word);
     }
 }
 
@@ -251,6 +254,7 @@ static void put_passed (const struct plan *plan, const struct rung *rung, const 
     }
     buf_printf (out, " passed in run %.*s (%s): %s", TEXT_ARG (text_clip (passed->run, RUN_SHOWN)),
                 day_of (passed->ended_wall_ms, day), buf_c (&command));
+    out->overflow |= command.overflow;
 }
 
 /* What failed for lack of memory may pass with half of its batch. */
@@ -267,6 +271,7 @@ static void put_smaller (const struct plan *plan, const struct rung *rung, const
         put_run (&plan->origin.command, false, &command);
         put_arg (rung, TEXT_LIT ("batch"), buf_as_text (&half), &command);
         buf_printf (out, "try it with half of its batch: %s", buf_c (&command));
+        out->overflow |= command.overflow;
     } else {
         buf_puts (out, known && known->memory ? "make it smaller" : "change what made it fail");
     }
@@ -277,14 +282,13 @@ static struct text next_best (const struct cli *cli, const struct plan *plan, co
 {
     struct measure_list all;
     LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
-    if (calibration_read (cli->home, (struct text){ 0 }, arena, &all, NULL) < 0)
-        return TEXT_LIT ("change what made it fail");
+    (void) calibration_read (cli->home, (struct text){ 0 }, arena, &all, NULL); /* it could be read just now */
     const struct measure *passed = measure_next_best (&all, bad);
     if (passed)
         put_passed (plan, rung, passed, bad, &out);
     else
         put_smaller (plan, rung, bad, &out);
-    return text_copy (arena, buf_as_text (&out));
+    return out.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&out)); /* no command that is cut */
 }
 
 void launch_measures_annotate_plan (const struct cli *cli, bool again, struct arena *arena, struct plan *plan)

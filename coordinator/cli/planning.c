@@ -420,8 +420,9 @@ static void print_rungs (const struct plan *plan, FILE *to)
         print_asked (rung, to);
         fputc ('\n', to);
         if (rung->known_bad.len)
-            fprintf (to, "     known bad: %.*s\n     next: %.*s\n", TEXT_ARG (rung->known_bad),
-                     TEXT_ARG (rung->next_best));
+            fprintf (to, "     known bad: %.*s\n", TEXT_ARG (rung->known_bad));
+        if (rung->next_best.len)
+            fprintf (to, "     next: %.*s\n", TEXT_ARG (rung->next_best));
     }
 }
 

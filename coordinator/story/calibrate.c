@@ -12,7 +12,7 @@
 
 enum {
     GREW_PERCENT = 30,
-    TIME_FLOOR_MS = 500,
+    TIME_FLOOR_MS = 1000,
     MEMORY_FLOOR_BYTES = 16 << 20,
     TIMES_LEAST = 3,
     PACKAGES_NAMED = 3,
@@ -205,15 +205,18 @@ static double calibrate_distance (const struct measure *bad, const struct measur
 const struct measure *measure_next_best (const struct measure_list *all, const struct measure *bad)
 {
     const struct measure *best = NULL;
+    double least = INFINITY;
     for (uint32_t i = 0, j; i < all->n; i++) {
         const struct measure *one = &all->items[i];
-        if (one->outcome != OUTCOME_PASSED || !one->family.len || !text_equal (one->family, bad->family) ||
-            isinf (calibrate_distance (bad, one)))
+        if (one->outcome != OUTCOME_PASSED || !one->family.len || !text_equal (one->family, bad->family))
             continue;
+        double apart = calibrate_distance (bad, one);
         for (j = 0; j < i && !text_equal (all->items[j].signature, one->signature);)
             j++;
-        if (j == i && (!best || calibrate_distance (bad, one) < calibrate_distance (bad, best)))
+        if (j == i && apart > 0 && apart < least) { /* 0: another setup script, which no option gives */
+            least = apart;
             best = one;
+        }
     }
     return best;
 }

@@ -16,6 +16,12 @@ HBM = ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanen
        "Used 49.34G of 32.00G hbm. Exceeded hbm capacity by 17.34G.")
 
 
+def next_best(test, said):
+    """What is proposed, and what a run by that command came to."""
+    words, command = re.search(r"(?:next|better): (?!start it)(.*): (\S*sliceup .*)", said).groups()
+    return words, test.lab.sliceup(*shlex.split(command)[1:])
+
+
 class Calibration(lab.LabTest):
     def climb(self, *options, text=HBM, host="h1", **args):
         rung = self.lab.rung("dense", "fail_on.py", scope="host", args={"host": host, "text": text, **args})
@@ -47,25 +53,20 @@ class Calibration(lab.LabTest):
         self.assertEqual(1, len(self.launches("--history")), "a launch that was not made was measured")
         self.assertIn("known bad: the same launch failed", self.passes(self.lab.sliceup("check", path)).out)
 
-    def next_best(self, path):
-        """What check proposes, and what a run by that command came to."""
-        words, command = re.search(r"next: (.*): (\S*sliceup .*)", self.passes(self.lab.sliceup("check", path)).out).groups()
-        return words, self.lab.sliceup(*shlex.split(command)[1:])
-
     def test_the_nearest_launch_that_passed_is_proposed_as_a_command_that_passes(self):
         for batch in (8, 64, 32):
             self.passes(self.climb(host="nobody", batch=batch)[0])
         self.assertEqual(1, self.climb(host="h1", batch=128)[0].status)
         _, path = self.climb(host="h1", batch=128)
         self.assertIn("next: start it anyway with --again, or better: batch 64 in place of 128", self.blocked())
-        words, ended = self.next_best(path)
+        words, ended = next_best(self, self.passes(self.lab.sliceup("check", path)).out)
         self.assertRegex(words, r'batch 64 in place of 128, host "nobody" in place of "h1" passed in run \w{8} \(20\d\d-\d\d-\d\d\)')
         self.passes(ended)
         self.assertEqual(["batch=64", "host=\"nobody\""], self.launches()[0]["args"].split("\n")[:2])
 
     def test_of_what_never_passed_half_is_tried(self):
         _, path = self.climb(batch=128, width=4096)
-        words, ended = self.next_best(path)
+        words, ended = next_best(self, self.passes(self.lab.sliceup("check", path)).out)
         self.assertEqual("no launch of this canary has passed yet: try it with half of its batch", words)
         self.assertEqual(1, ended.status, ended)
         self.assertIn("batch=64", self.launches()[0]["args"].split("\n"))
@@ -155,16 +156,19 @@ sliceup_canary.run(body)
 
 
 class Stack(lab.LabTest):
-    def climb(self, version, mib, predicted, seen):
-        wheels = self.lab.root / f"wheels-{version}"
+    def start(self, version, content):
+        wheels = self.lab.root / "wheels"
         wheels.mkdir(exist_ok=True)
-        files = {"__init__.py": f"MIB, PREDICTED, SEEN = {mib}, {predicted} << 20, {seen} << 20\n".encode()}
-        pins = self.lab.write(f"own-{version}.txt", make_wheel(wheels, "sliceup-heavy", version, files))
+        pins = self.lab.write(f"own-{version}.txt", make_wheel(wheels, "sliceup-heavy", version, {"__init__.py": content.encode()}))
         self.lab.write("heavy.py", HEAVY)
         ladder = self.lab.ladder("ladder.yaml", [{"id": "environment", "builtin": "restore", "timeout": "5m"},
                                                  {"id": "dense", "canary": str(self.lab.files / "heavy.py"), "backend": "any", "timeout": "1m"}])
-        path = self.lab.slice(hosts=1, ladder=str(ladder), pins=str(pins), env_dir=str(self.lab.root / "envs" / version))
-        return self.passes(self.lab.sliceup("run", path, "--wheels", wheels)).out
+        self.path = self.lab.slice(hosts=1, ladder=str(ladder), pins=str(pins),
+                                   signatures=["jax", "xla", "system"])
+        return self.lab.sliceup("run", self.path, "--wheels", wheels)
+
+    def climb(self, version, mib, predicted, seen):
+        return self.passes(self.start(version, f"MIB, PREDICTED, SEEN = {mib}, {predicted} << 20, {seen} << 20\n")).out
 
     def told(self, *options):
         return self.passes(self.lab.sliceup("calibration", "dense", *options)).out
@@ -191,10 +195,20 @@ class Stack(lab.LabTest):
         self.assertIn("no device counted its memory in 1 of these", self.told())
         new, old = self.launches()
         self.assertEqual((["sliceup-heavy=2.0"], None), ([word for word in new["packages"].split() if word.startswith("sliceup")], new["memory_deviation"]))
-        self.assertEqual(["predicted_bytes", "host_peak_bytes"], [change["what"] for change in new["changes"]])
+        self.assertEqual(["predicted_bytes", "host_peak_bytes"], [change["what"] for change in new["changes"]][:2])
         self.assertGreater(new["changes"][1]["now"] - new["changes"][1]["before"], 120 << 20)
         self.assertEqual((True, []), (old["outdated"], old["changes"]))
         self.assertEqual([(2, True), (1, True), (0, False)], [(m["usual_runs"], m["usual_ms"] is not None) for m in self.launches("--history")[:3]])
+        self.another_bundle()
+
+    def another_bundle(self):
+        """What passed with the bundle before is proposed with its pin set, and passes."""
+        content = f"raise RuntimeError({HBM!r})\n"
+        self.assertEqual(1, self.start("3.0", content).status)
+        self.assertEqual(3, self.start("3.0", content).status)
+        words, ended = next_best(self, self.lab.receipt()["headers"][0]["sentence"])
+        self.assertRegex(words, r"^with sliceup-heavy 2\.0 passed in run \w{8} ")
+        self.passes(ended)
 
 
 if __name__ == "__main__":
