@@ -100,7 +100,9 @@ class Session:
         return self.parts(tensor)[0][1]
 
     def largest_error(self, tensor, expected):
-        return max(float(self.numpy.abs(values - expected[index]).max()) for index, values in self.parts(tensor))
+        """A tensor smaller than its devices leaves some of them without a part of it."""
+        errors = [self.numpy.abs(values - expected[index]) for index, values in self.parts(tensor)]
+        return max(float(each.max()) for each in errors if each.size)
 
     def shaped(self, **sizes):
         """The sizes to compute with, by the shapes that the profile allows; to be asked before anything is compiled."""

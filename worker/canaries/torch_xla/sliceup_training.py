@@ -1,4 +1,4 @@
-"""The training of train.py once more, with numpy in float64 and its gradients written out."""
+"""A network of two layers, and its training once more with numpy in float64, the gradients written out."""
 
 BETA1, BETA2, EPSILON, DECAY = 0.9, 0.999, 1e-8, 0.01
 
@@ -18,6 +18,15 @@ def initial(numpy, width):
     """Weights as torch.nn.Linear has them: (width, width), (width,), (1, width), (1,)."""
     shapes = (width, width), (width,), (1, width), (1,)
     return [numpy.sin(numpy.arange(numpy.prod(shape)) * 0.7 + salt).reshape(shape) / width**0.5 for salt, shape in enumerate(shapes)]
+
+
+def network(torch, parameters):
+    """(batch, width) -> (batch, 1): torch.nn layers with these parameters, tensors of the shapes of initial()."""
+    width = parameters[0].shape[0]
+    model = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
+    for layer, pair in ((model[0], parameters[:2]), (model[2], parameters[2:])):
+        layer.weight, layer.bias = (torch.nn.Parameter(each) for each in pair)
+    return model
 
 
 def gradients(numpy, x, y, weights):

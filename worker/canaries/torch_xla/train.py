@@ -8,7 +8,7 @@ args: steps (20), read_every (5), batch (64), width (32). Shapes of the profile:
 
 import sliceup_torch_xla
 from sliceup_canary import Failure
-from sliceup_training import initial, problem, rate, reference
+from sliceup_training import initial, network, problem, rate, reference
 
 # In parts of the first loss. bfloat16 has 8 bits, so a product is off by some 1/256 of its size, and the loss by less, as
 # most of that cancels: a thousandth was seen. A step that is left out is off by a fiftieth at step 10.
@@ -26,10 +26,7 @@ class Training:
             whole[:len(x)] = part
         axis = session.canary.axes[0]
         self.x, self.y, self.weight = (session.place(part, axis) for part in padded)
-        self.model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], x.shape[1]), torch.nn.Tanh(), torch.nn.Linear(x.shape[1], 1))
-        weights = iter(initial(numpy, x.shape[1]))
-        for layer in (self.model[0], self.model[2]):
-            layer.weight, layer.bias = (torch.nn.Parameter(session.place(next(weights))) for _ in range(2))
+        self.model = network(torch, [session.place(each) for each in initial(numpy, x.shape[1])])
         self.optimizer = syncfree.AdamW(self.model.parameters(), lr=rate(x.shape[1]))
         for parameter in self.model.parameters():
             shapes = {"step": (), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape, "max_exp_avg_sq": 0}
