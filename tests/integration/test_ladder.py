@@ -51,7 +51,7 @@ class Whole(Ladder):
                 "axes", "slice-hybrid", "checkpoint")], restored)
             for name, _, _ in restored:
                 self.restored(self.attempt(receipt, host, name))
-            self.assertEqual({"attention": "reference", "attention-kernel": "pallas-interpret"},
+            self.assertEqual({"attention": "reference", "attention-kernel": "pallas_flash_causal-interpret"},
                              self.kernels(receipt, host))
         self.proved(receipt)
         self.nothing_is_left()

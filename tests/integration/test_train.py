@@ -6,9 +6,13 @@ import unittest
 
 import lab
 
-RUNGS = ["gradient", "step", "donation", "remat", "fsdp", "tensor", "sequence", "pipeline", "reshard", "random", "evaluate", "model"]
-OF_SLICE = RUNGS[4:]
-METRICS = {("fsdp", "loss"), ("tensor", "loss"), ("sequence", "square"), ("pipeline", "loss"), ("evaluate", "loss"), ("evaluate", "rows")}
+OF_HOST = ["gradient", "step", "donation", "remat", "attention", "flash", "window", "grouped", "softcap", "sparse"]
+OF_SLICE = ["fsdp", "tensor", "sequence", "pipeline", "experts", "reshard", "random", "evaluate", "model"]
+RUNGS = OF_HOST + OF_SLICE
+KERNELS = {"attention": "reference", "flash": "pallas_flash_causal-interpret", "window": "pallas_flash_window-interpret",
+           "grouped": "pallas_flash_grouped-interpret", "softcap": "pallas_flash_softcap-interpret",
+           "sparse": "pallas_splash_sparse-interpret"}
+METRICS = {("experts", "kept"), ("fsdp", "loss"), ("tensor", "loss"), ("sequence", "square"), ("pipeline", "loss"), ("evaluate", "loss"), ("evaluate", "rows")}
 LIMITS = {"stop": "1s", "cascade": "3s"}
 
 
@@ -29,7 +33,9 @@ class Train(lab.LabTest):
                       if kind == "restored" or host == "h0" or rung in OF_SLICE]
             self.assertEqual(wanted, climbed)
             for rung in RUNGS:
-                self.restored(self.attempt(receipt, host, rung))
+                attempt = self.attempt(receipt, host, rung)
+                self.restored(attempt)
+                self.assertEqual(KERNELS.get(rung, "native"), attempt["backend"]["kernel_path"])
         proofs = {(item["rung"], item["metric"]): item["proof"] for item in receipt["reductions"]}
         self.assertEqual(dict.fromkeys(METRICS, "proved"), proofs)
         self.nothing_is_left()

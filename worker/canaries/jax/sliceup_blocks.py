@@ -4,6 +4,8 @@ All float32. Products ask for the highest precision: what is held against numpy 
 matrix unit. What numpy says of the same structures is in sliceup_expected.py, written another way.
 """
 
+import sliceup_forms
+
 
 def small_integers(numpy, shape, salt):
     """float32 of -1, 0 and 1: exact in every precision that a matrix unit may choose."""
@@ -17,12 +19,12 @@ def noise(numpy, shape, seed, scale=1.0):
     return numpy.random.default_rng(seed).uniform(-scale, scale, shape).astype(numpy.float32)
 
 
-def attention(jax, q, k, v):
-    """Causal. q, k, v: (batch, heads, length, width); returns the same shape."""
-    numpy, length = jax.numpy, q.shape[2]
-    scores = numpy.einsum("bhqd,bhkd->bhqk", q, k, precision="highest") / q.shape[3]**0.5
-    seen = numpy.tril(numpy.ones((length, length), bool))
-    weights = jax.nn.softmax(numpy.where(seen, scores, -numpy.inf), axis=-1)
+def attention(jax, q, k, v, form=sliceup_forms.Form()):
+    """q: (batch, heads, length, width), k and v: (batch, heads / group, length, width); returns the shape of q."""
+    numpy, at = jax.numpy, jax.numpy.arange(q.shape[2])
+    k, v = (numpy.repeat(part, form.group, axis=1) for part in (k, v)) if form.group > 1 else (k, v)
+    scores = form.capped(numpy, numpy.einsum("bhqd,bhkd->bhqk", q, k, precision="highest") / q.shape[3]**0.5)
+    weights = jax.nn.softmax(numpy.where(form.seen(at[:, None], at), scores, -numpy.inf), axis=-1)
     return numpy.einsum("bhqk,bhkd->bhqd", weights, v, precision="highest")
 
 
@@ -54,8 +56,8 @@ def experts(jax, x, logits, w1, w2, axes, capacity):
     slots = chosen[:, :, None] * jax.nn.one_hot(place.astype(int), capacity)[:, None, :]
     sent = numpy.einsum("tec,td->ecd", slots, x, precision="highest")
     here = jax.lax.all_to_all(sent, axes, 0, 0)  # (devices, capacity, width): row i came from device i
-    hidden = numpy.dot(here, w1, precision="highest").clip(0)
+    hidden = jax.nn.silu(numpy.dot(here, w1, precision="highest"))
     done = numpy.dot(hidden, w2, precision="highest")
     back = jax.lax.all_to_all(done, axes, 0, 0)  # row e: from expert e
-    share = jax.nn.softmax(logits, axis=-1).max(-1)
+    share = (jax.nn.softmax(logits, axis=-1) * chosen).sum(-1)
     return numpy.einsum("tec,ecd->td", slots, back, precision="highest") * share[:, None], slots.sum()

@@ -1,51 +1,127 @@
-"""Causal attention as one Pallas kernel: no device ever holds all the scores.
+"""Attention as Pallas kernels: no device ever holds all the scores, neither in the forward nor in the backward pass.
 
-Each program of the grid has one block of queries and goes over the blocks of keys that these may see. What was summed
-so far is scaled down whenever a larger score is met, so that no exponential overflows.
+Each program of a grid has one block of queries and goes over the blocks of keys that these see; what was summed so far is
+scaled down whenever a larger score is met, so that no exponential overflows. In the backward pass (sliceup_flash_slopes.py)
+one kernel does the same for the slopes of the queries, and one has a block of keys and goes over queries.
+
+flash: the blocks are one range, by arithmetic. splash: their numbers are in a list that is there before the program starts,
+so that blocks in between are not visited.
 """
+
+import sliceup_flash_slopes
 
 LOWEST = -1e30  # as good as no score, and without the NaN that two infinities would leave
 # What a compiled kernel is in the lowered program: Mosaic's on TPU; Triton's and Mosaic's on GPU (jax 0.10).
 CALLS = ("tpu_custom_call", "__gpu$xla.gpu.triton", "triton_kernel_call", "mosaic_gpu")
 
 
-def attention(jax, q, k, v, block, interpret):
-    """q, k, v: (batch, heads, length, width) float32, length a multiple of block; returns the same shape."""
-    from jax.experimental import pallas
+class Kernels:
+    """Of one form. q: (batch, heads, length, width), k and v: (batch, heads / group, length, width), all float32; length a
+    multiple of the form's block."""
 
-    batch, heads, length, width = q.shape
-    some = pallas.BlockSpec((1, 1, block, width), lambda b, h, i: (b, h, i, 0))
-    whole = pallas.BlockSpec((1, 1, length, width), lambda b, h, i: (b, h, 0, 0))
-    return pallas.pallas_call(
-        kernel(jax, pallas, block, width), grid=(batch, heads, length // block), in_specs=[some, whole, whole],
-        out_specs=some, out_shape=jax.ShapeDtypeStruct(q.shape, q.dtype), interpret=interpret)(q, k, v)
+    def __init__(self, jax, form, interpret):
+        from jax.experimental import pallas
 
+        self.jax, self.numpy, self.lax, self.pallas = jax, jax.numpy, jax.lax, pallas
+        self.form, self.block, self.interpret = form, form.block, interpret
 
-def kernel(jax, pallas, block, width):
-    numpy, lax = jax.numpy, jax.lax
+    def product(self, a, b, dims):
+        return self.lax.dot_general(a, b, (dims, ((), ())), precision="highest", preferred_element_type=self.numpy.float32)
 
-    def product(a, b, dims):
-        return lax.dot_general(a, b, (dims, ((), ())), precision="highest", preferred_element_type=numpy.float32)
+    def some(self, width, share=1):
+        """(1, 1, block, width) of each program: of its head, or of the one that `share` heads have in common."""
+        return self.pallas.BlockSpec((1, 1, self.block, width), lambda b, h, i, *_: (b, self.lax.div(h, share), i, 0))
 
-    def body(q_ref, k_ref, v_ref, out_ref):
-        q = q_ref[0, 0] / width**0.5
-        number = pallas.program_id(2)
-        row = number * block + lax.broadcasted_iota(numpy.int32, (block, block), 0)
+    def whole(self, length, width, share=1, group=1):
+        """(1, group, length, width) of each program."""
+        return self.pallas.BlockSpec((1, group, length, width), lambda b, h, i, *_: (b, self.lax.div(h, share), 0, 0))
 
-        def fold(at, carried):
+    def call(self, body, grid, ins, outs, shapes, over, *args):
+        """body(visits, *refs): visits(fold, first) folds the blocks that a program has to meet; over: "keys" or "queries"."""
+        specs = {"grid": grid, "in_specs": ins, "out_specs": outs}
+        if self.form.stride:
+            visits, lists = listed(self, over, grid[2])
+            from jax.experimental.pallas import tpu
+
+            specs, args = {"grid_spec": tpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, **specs)}, (lists, *args)
+        else:
+            visits = ranged(self, over, grid[2])
+        shapes = [self.jax.ShapeDtypeStruct(shape, self.numpy.float32) for shape in shapes]
+        return self.pallas.pallas_call(lambda *refs: visits(body, *refs), out_shape=shapes, interpret=self.interpret, **specs)(*args)
+
+    def scores(self, q, keys, rows, columns):
+        """(block, block): capped, and LOWEST where nothing is seen; q was divided by the root of the width."""
+        shape, iota = (self.block, self.block), self.lax.broadcasted_iota
+        row, column = (at * self.block + iota(self.numpy.int32, shape, axis) for axis, at in enumerate((rows, columns)))
+        scores = self.form.capped(self.numpy, self.product(q, keys, ((1,), (1,))))
+        return self.numpy.where(self.form.near(row, column), scores, LOWEST)
+
+    def forward(self, q, k, v):
+        """What comes out, in q's shape; and the logarithm of each query's sum of exponentials: (batch, heads, length, 1)."""
+        batch, heads, length, width = q.shape
+        whole = self.whole(length, width, self.form.group)
+        return self.call(self.gather, (batch, heads, length // self.block), [self.some(width), whole, whole],
+                         [self.some(width), self.some(1)], [q.shape, (*q.shape[:3], 1)], "keys", q, k, v)
+
+    def gather(self, visits, q_ref, k_ref, v_ref, out_ref, sums_ref):
+        numpy, at_block, width = self.numpy, self.at_block, q_ref.shape[3]
+        q, rows = q_ref[0, 0] / width**0.5, self.pallas.program_id(2)
+
+        def fold(columns, carried):
             highest, total, out = carried
-            keys = k_ref[0, 0, pallas.ds(at * block, block), :]
-            values = v_ref[0, 0, pallas.ds(at * block, block), :]
-            column = at * block + lax.broadcasted_iota(numpy.int32, (block, block), 1)
-            scores = numpy.where(row >= column, product(q, keys, ((1,), (1,))), LOWEST)
+            keys, values = k_ref[0, 0, at_block(columns), :], v_ref[0, 0, at_block(columns), :]
+            scores = self.scores(q, keys, rows, columns)
             new = numpy.maximum(highest, scores.max(1, keepdims=True))
             weights, shrink = numpy.exp(scores - new), numpy.exp(highest - new)
             total = total * shrink + weights.sum(1, keepdims=True)
-            return new, total, out * shrink + product(weights, values, ((1,), (0,)))
+            return new, total, out * shrink + self.product(weights, values, ((1,), (0,)))
 
-        nothing = (numpy.full((block, 1), LOWEST, numpy.float32), numpy.zeros((block, 1), numpy.float32),
-                   numpy.zeros((block, width), numpy.float32))
-        _, total, out = lax.fori_loop(0, number + 1, fold, nothing)
-        out_ref[0, 0] = out / total
+        nothing = (numpy.full((self.block, 1), LOWEST, numpy.float32), numpy.zeros((self.block, 1), numpy.float32),
+                   numpy.zeros((self.block, width), numpy.float32))
+        highest, total, out = visits(fold, nothing)
+        out_ref[0, 0], sums_ref[0, 0] = out / total, highest + numpy.log(total)
 
-    return body
+    def at_block(self, number):
+        return self.pallas.ds(self.pallas.multiple_of(number * self.block, self.block), self.block)
+
+
+def ranged(kernels, over, blocks):
+    """Of flash: from one block to another."""
+    lax, form = kernels.lax, kernels.form
+    between = {"keys": form.keys_of, "queries": form.queries_of}[over]
+
+    def visits(body, *refs):
+        low, high = between(kernels.numpy, kernels.pallas.program_id(2), blocks)
+        body(lambda fold, first: lax.fori_loop(low, high, fold, first), *refs)
+
+    return visits
+
+
+def listed(kernels, over, blocks):
+    """Of splash: how many, and their numbers, from a list of each program; and the lists, (blocks, 1 + blocks) int32."""
+    import numpy
+
+    lists = kernels.form.lists(numpy, blocks)[("keys", "queries").index(over)]
+
+    def visits(body, numbers, *refs):
+        own = kernels.pallas.program_id(2)
+        body(lambda fold, first: kernels.lax.fori_loop(
+            0, numbers[own, 0], lambda at, carried: fold(numbers[own, at + 1], carried), first), *refs)
+
+    return visits, kernels.numpy.asarray(lists)
+
+
+def attention(jax, q, k, v, form, interpret):
+    """Shapes as in Kernels; returns the shape of q. Its slopes are kernels as well."""
+    kernels = Kernels(jax, form, interpret)
+
+    @jax.custom_vjp
+    def attend(q, k, v):
+        return kernels.forward(q, k, v)[0]
+
+    def forward(q, k, v):
+        out, sums = kernels.forward(q, k, v)
+        return out, (q, k, v, out, sums)
+
+    attend.defvjp(forward, lambda kept, slope: sliceup_flash_slopes.backward(kernels, *kept, slope))
+    return attend(q, k, v)

@@ -33,14 +33,35 @@ class Mixture:
         """(hidden, width)."""
         return sliceup_blocks.noise(self.numpy, (self.hidden, self.width), [device, 3], 3 / self.hidden**0.5)
 
-    def kept(self):
-        """Of all devices."""
-        return sum(len(sliceup_expected.routes(self.logits(device), self.capacity)) for device in range(self.devices))
+    def slope(self, device):
+        """(tokens, width): of a loss, by what comes out."""
+        return sliceup_blocks.noise(self.numpy, (self.tokens, self.width), [device, 4])
+
+    def kept(self, devices=None):
+        """Tokens of these devices, or of all."""
+        return sum(len(sliceup_expected.routes(self.logits(device), self.capacity)) for device in devices or range(self.devices))
 
     def expected(self, device, x):
         """(tokens, width) of x: (tokens, width) of this device."""
         return sliceup_expected.experts(self.numpy, x, self.logits(device),
-                                        lambda expert: (self.w1(expert), self.w2(expert)), self.capacity)
+                                        self.weights, self.capacity)
+
+    def weights(self, expert):
+        return self.w1(expert), self.w2(expert)
+
+    def slopes(self, device):
+        """What comes out of one device's tokens, and the slopes by them and by their logits."""
+        return sliceup_expected.expert_slopes(self.numpy, self.x(device), self.logits(device), self.weights, self.capacity,
+                                              self.slope(device))
+
+    def weight_slopes(self, expert):
+        """By w1 and w2 of one expert: of the tokens of all devices."""
+        total = [self.numpy.zeros(part.shape) for part in self.weights(expert)]
+        for device in range(self.devices):
+            parts = sliceup_expected.expert(self.numpy, expert, self.x(device), self.logits(device), self.weights(expert),
+                                            self.capacity, self.slope(device))[-2:]
+            total = [so_far + part for so_far, part in zip(total, parts)]
+        return total
 
 
 def stacked(session, make):
