@@ -85,12 +85,12 @@ PLANTS = {
         ("keys end one block of queries too early", "sliceup_forms.py", "last // self.block + 1)", "last // self.block)"),
     ],
     "grouped": [
-        ("all heads read the first one's keys and values", "sliceup_flash.py", "(b, self.lax.div(h, share), 0, 0)", "(b, 0 * h, 0, 0)"),
-        ("heads take turns at keys instead of sharing them in order", "sliceup_flash.py", "(b, self.lax.div(h, share), 0, 0)", "(b, self.lax.rem(h, 2) if share > 1 else h, 0, 0)"),
+        ("all heads read the first one's keys and values", "sliceup_flash.py", "(self.lax.div(h, group), 0, 0)", "(self.lax.div(h, 4) * 2, 0, 0)"),
+        ("heads take turns at keys instead of sharing them in order", "sliceup_flash.py", "(self.lax.div(h, group), 0, 0)", "(self.lax.div(h, 4) * 2 + self.lax.rem(h, 2), 0, 0)"),
         ("gradients of the first head of each group alone", "sliceup_flash_slopes.py", "for head in range(kernels.form.group):", "for head in range(1):"),
-        ("gradients of one head of each group, twice", "sliceup_flash_slopes.py", "q, slope = q_ref[0, head, at, :] / width**0.5, slope_ref[0, head, at, :]",
-         "q, slope = q_ref[0, 0, at, :] / width**0.5, slope_ref[0, head, at, :]"),
-        ("keys in bfloat16", "sliceup_flash.py", "keys, values = k_ref[0, 0, at_block(columns), :],", "keys, values = k_ref[0, 0, at_block(columns), :].astype('bfloat16').astype('float32'),"),
+        ("gradients of one head of each group, twice", "sliceup_flash_slopes.py", "q, slope = q_ref[head, at, :] / width**0.5, slope_ref[head, at, :]",
+         "q, slope = q_ref[0, at, :] / width**0.5, slope_ref[head, at, :]"),
+        ("keys in bfloat16", "sliceup_flash.py", "keys, values = k_ref[at_block(columns), :],", "keys, values = k_ref[at_block(columns), :].astype('bfloat16').astype('float32'),"),
     ],
     "softcap": [
         ("no cap", "sliceup_forms.py", "return self.cap * numpy.tanh(scores / self.cap) if self.cap else scores", "return scores"),
@@ -185,7 +185,7 @@ PLANTS = {
          "total, seen = (local * weight).astype(metric.dtype), jax.lax.psum(others, metric.axes)"),
     ],
     "model": [
-        ("attention that sees what comes", "sliceup_blocks.py", "numpy.where(seen, scores, -numpy.inf)", "scores"),
+        ("attention that sees what comes", "sliceup_blocks.py", "numpy.where(form.seen(at[:, None], at), scores, -numpy.inf)", "scores"),
         ("products in bfloat16", "sliceup_transformer.py", 'numpy.dot(a, b, precision="highest")', "numpy.dot(a.astype('bfloat16'), b.astype('bfloat16')).astype('float32')"),
         ("a stale momentum", "sliceup_transformer.py", "KEPT * momentum[name] + slope", "slope"),
         ("the second training begins where the first ended", "model.py", "    counted[\"executions\"] += steps\n", "    counted[\"executions\"] += steps\n    globals()['ended'] = state\n",

@@ -16,8 +16,8 @@ CALLS = ("tpu_custom_call", "__gpu$xla.gpu.triton", "triton_kernel_call", "mosai
 
 
 class Kernels:
-    """Of one form. q: (batch, heads, length, width), k and v: (batch, heads / group, length, width), all float32; length a
-    multiple of the form's block."""
+    """Of one form. q: (heads, length, width), k and v: (heads / group, length, width), all float32, the heads of all rows of
+    a batch; length a multiple of the form's block."""
 
     def __init__(self, jax, form, interpret):
         from jax.experimental import pallas
@@ -28,24 +28,29 @@ class Kernels:
     def product(self, a, b, dims):
         return self.lax.dot_general(a, b, (dims, ((), ())), precision="highest", preferred_element_type=self.numpy.float32)
 
-    def some(self, width, share=1):
-        """(1, 1, block, width) of each program: of its head, or of the one that `share` heads have in common."""
-        return self.pallas.BlockSpec((1, 1, self.block, width), lambda b, h, i, *_: (b, self.lax.div(h, share), i, 0))
+    def some(self, width):
+        """(block, width) of each program."""
+        return self.pallas.BlockSpec((None, self.block, width), lambda h, i, *_: (h, i, 0))
 
-    def whole(self, length, width, share=1, group=1):
-        """(1, group, length, width) of each program."""
-        return self.pallas.BlockSpec((1, group, length, width), lambda b, h, i, *_: (b, self.lax.div(h, share), 0, 0))
+    def whole(self, length, width):
+        """(length, width) of the head of keys that belongs to each program's head of queries."""
+        group = self.form.group
+        return self.pallas.BlockSpec((None, length, width), lambda h, i, *_: (self.lax.div(h, group), 0, 0))
+
+    def sharers(self, length, width):
+        """(group, length, width) of the heads of queries that belong to each program's head of keys."""
+        return self.pallas.BlockSpec((self.form.group, length, width), lambda h, i, *_: (h, 0, 0))
 
     def call(self, body, grid, ins, outs, shapes, over, *args):
         """body(visits, *refs): visits(fold, first) folds the blocks that a program has to meet; over: "keys" or "queries"."""
         specs = {"grid": grid, "in_specs": ins, "out_specs": outs}
         if self.form.stride:
-            visits, lists = listed(self, over, grid[2])
+            visits, lists = listed(self, over, grid[1])
             from jax.experimental.pallas import tpu
 
             specs, args = {"grid_spec": tpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, **specs)}, (lists, *args)
         else:
-            visits = ranged(self, over, grid[2])
+            visits = ranged(self, over, grid[1])
         shapes = [self.jax.ShapeDtypeStruct(shape, self.numpy.float32) for shape in shapes]
         return self.pallas.pallas_call(lambda *refs: visits(body, *refs), out_shape=shapes, interpret=self.interpret, **specs)(*args)
 
@@ -57,19 +62,19 @@ class Kernels:
         return self.numpy.where(self.form.near(row, column), scores, LOWEST)
 
     def forward(self, q, k, v):
-        """What comes out, in q's shape; and the logarithm of each query's sum of exponentials: (batch, heads, length, 1)."""
-        batch, heads, length, width = q.shape
-        whole = self.whole(length, width, self.form.group)
-        return self.call(self.gather, (batch, heads, length // self.block), [self.some(width), whole, whole],
-                         [self.some(width), self.some(1)], [q.shape, (*q.shape[:3], 1)], "keys", q, k, v)
+        """What comes out, in q's shape; and the logarithm of each query's sum of exponentials: (heads, length, 1)."""
+        heads, length, width = q.shape
+        whole = self.whole(length, width)
+        return self.call(self.gather, (heads, length // self.block), [self.some(width), whole, whole],
+                         [self.some(width), self.some(1)], [q.shape, (heads, length, 1)], "keys", q, k, v)
 
     def gather(self, visits, q_ref, k_ref, v_ref, out_ref, sums_ref):
-        numpy, at_block, width = self.numpy, self.at_block, q_ref.shape[3]
-        q, rows = q_ref[0, 0] / width**0.5, self.pallas.program_id(2)
+        numpy, at_block, width = self.numpy, self.at_block, q_ref.shape[1]
+        q, rows = q_ref[...] / width**0.5, self.pallas.program_id(1)
 
         def fold(columns, carried):
             highest, total, out = carried
-            keys, values = k_ref[0, 0, at_block(columns), :], v_ref[0, 0, at_block(columns), :]
+            keys, values = k_ref[at_block(columns), :], v_ref[at_block(columns), :]
             scores = self.scores(q, keys, rows, columns)
             new = numpy.maximum(highest, scores.max(1, keepdims=True))
             weights, shrink = numpy.exp(scores - new), numpy.exp(highest - new)
@@ -79,7 +84,7 @@ class Kernels:
         nothing = (numpy.full((self.block, 1), LOWEST, numpy.float32), numpy.zeros((self.block, 1), numpy.float32),
                    numpy.zeros((self.block, width), numpy.float32))
         highest, total, out = visits(fold, nothing)
-        out_ref[0, 0], sums_ref[0, 0] = out / total, highest + numpy.log(total)
+        out_ref[...], sums_ref[...] = out / total, highest + numpy.log(total)
 
     def at_block(self, number):
         return self.pallas.ds(self.pallas.multiple_of(number * self.block, self.block), self.block)
@@ -91,7 +96,7 @@ def ranged(kernels, over, blocks):
     between = {"keys": form.keys_of, "queries": form.queries_of}[over]
 
     def visits(body, *refs):
-        low, high = between(kernels.numpy, kernels.pallas.program_id(2), blocks)
+        low, high = between(kernels.numpy, kernels.pallas.program_id(1), blocks)
         body(lambda fold, first: lax.fori_loop(low, high, fold, first), *refs)
 
     return visits
@@ -104,7 +109,7 @@ def listed(kernels, over, blocks):
     lists = kernels.form.lists(numpy, blocks)[("keys", "queries").index(over)]
 
     def visits(body, numbers, *refs):
-        own = kernels.pallas.program_id(2)
+        own = kernels.pallas.program_id(1)
         body(lambda fold, first: kernels.lax.fori_loop(
             0, numbers[own, 0], lambda at, carried: fold(numbers[own, at + 1], carried), first), *refs)
 
@@ -112,7 +117,8 @@ def listed(kernels, over, blocks):
 
 
 def attention(jax, q, k, v, form, interpret):
-    """Shapes as in Kernels; returns the shape of q. Its slopes are kernels as well."""
+    """q: (batch, heads, length, width), k and v: (batch, heads / group, length, width) float32; returns the shape of q. Its
+    slopes are kernels as well."""
     kernels = Kernels(jax, form, interpret)
 
     @jax.custom_vjp
@@ -124,4 +130,4 @@ def attention(jax, q, k, v, form, interpret):
         return out, (q, k, v, out, sums)
 
     attend.defvjp(forward, lambda kept, slope: sliceup_flash_slopes.backward(kernels, *kept, slope))
-    return attend(q, k, v)
+    return attend(*(part.reshape(-1, *part.shape[2:]) for part in (q, k, v))).reshape(q.shape)
