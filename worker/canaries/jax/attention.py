@@ -6,7 +6,7 @@ float32, as is what comes out, and the gradients of its sum with weights, in the
 args: form (causal; window, grouped, softcap, sparse), kernel (auto: the kernels on tpu and gpu, else the operations;
 reference: the operations; pallas: the kernels, which run interpreted where they cannot be compiled), batch (2 for each
 device of the first mesh axis), heads (4), width (64: of all heads together), block (of the kernels: the side of a TPU's
-matrix unit, else 16), length (64: rounded up to whole blocks, at least 4); window (one and a half blocks), group (2), cap (2.0), stride (2).
+matrix unit, else 16), length (64; where blocks matter, rounded up to at least 4 of them); window (one and a half blocks), group (2), cap (2.0), stride (2).
 """
 
 import sliceup_blocks
@@ -51,12 +51,16 @@ def path_for(canary, platform, form):
     return f"pallas_{kernel}_{form.name}" + ("" if compiled else "-interpret")
 
 
-def inputs(session, form):
+def inputs(session, path, form):
     """q, k, v, and the weights with which what comes out is summed. Scores come to about 1: the cap of a softcap bends them."""
     args, canary, noise = session.canary.args, session.canary, sliceup_blocks.noise
-    batch, heads, length, width = session.shaped(
-        batch=args.get("batch", 2 * canary.sizes[0]), heads=args.get("heads", 4),
-        length=rounded_up(max(args.get("length", 64), 4 * form.block), form.block), width=args.get("width", 64)).values()
+    length = args.get("length", 64)
+    if path != "reference" or form.stride:
+        length = rounded_up(max(length, 4 * form.block), form.block)
+    batch, heads, length, width = session.shaped(batch=args.get("batch", 2 * canary.sizes[0]), heads=args.get("heads", 4),
+                                                 length=length, width=args.get("width", 64)).values()
+    if heads % form.group or width % heads:
+        raise Failure("launch", f"heads: {heads}, expected a multiple of group {form.group} and a divisor of width {width}")
     shapes = [(batch, heads // share, length, width // heads) for share in (1, form.group, form.group, 1)]
     return [noise(session.numpy, shape, salt, 3.0 if salt == 1 else 1.0) for salt, shape in enumerate(shapes, 1)]
 
@@ -89,7 +93,8 @@ def prove_path(path, program):
 
 def body(session):
     canary, form = session.canary, form_of(session)
-    parts, path = inputs(session, form), path_for(session.canary, session.platform, form)
+    path = path_for(canary, session.platform, form)
+    parts = inputs(session, path, form)
     args = [session.place(part, canary.axes[0]) for part in parts]
     program = sliceup_jax.Program(session, "attention", sharded(session, path, form), *args)
     prove_path(path, program)
