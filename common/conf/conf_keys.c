@@ -369,6 +369,9 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                             "need not have; `none`: no cold pass." },
     [RUNG_TIMEOUT] = { "timeout", KEY_DURATION, 100, DAY, .fallback = "60s",
                        .help = "Time limit of one attempt on one host." },
+    [RUNG_HOLD] = { "hold", KEY_DURATION, SECOND, 7 * DAY,
+                    .help = "For how long the program repeats what it does, such as steps: told to canaries and "
+                            "commands, which have to look at it, and added to `timeout`. Default: not at all." },
     [RUNG_BACKEND] = { "backend", KEY_WORD, .words = &need_words,
                        .help = "`required`: the program must report the backend that the profile requests; `any`: "
                                "the backend is not checked. Default: `required` for canaries; of a command a report "

@@ -144,6 +144,7 @@ enum {
     RUNG_SCOPE,
     RUNG_WARM,
     RUNG_TIMEOUT,
+    RUNG_HOLD,
     RUNG_BACKEND,
     RUNG_ARGS,
     RUNG_METRICS,

@@ -257,7 +257,11 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
         return -1;
     rung->id = of[RUNG_ID].text;
     rung->scope = (enum scope) of[RUNG_SCOPE].number;
-    rung->timeout_ms = of[RUNG_TIMEOUT].number;
+    rung->hold_ms = of[RUNG_HOLD].number;
+    rung->timeout_ms = of[RUNG_TIMEOUT].number + rung->hold_ms;
+    if (rung->kind == PROGRAM_BUILTIN && rung->hold_ms)
+        problem_at (draft->problems, of[RUNG_HOLD].node,
+                    "hold is set for a rung with a builtin, expected it only for canaries and commands");
     read_program (draft, of, rung);
     if (rung->kind == PROGRAM_CANARY)
         read_args (draft, &of[RUNG_ARGS], rung);

@@ -87,6 +87,7 @@ static const struct field rung_fields[] = {
     F_TEXTS (24, struct rung, beside, BESIDE_MAX, ID_MAX_BYTES),
     F_BOOL (25, struct rung, copies),
     F_TEXT (26, struct rung, next_best, SENTENCE_MAX_BYTES),
+    F_U64 (27, struct rung, hold_ms, WAIT_MAX_MS),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

@@ -202,7 +202,8 @@ struct rung {
     var_list args;              /* CANARY: name -> JSON text of the value, merged from rung and profile */
     enum scope scope;
     enum warm warm;                /* NONE: one pass `once`; else `cold` then `restored` */
-    uint64_t timeout_ms;           /* of one attempt on one host */
+    uint64_t timeout_ms;           /* of one attempt on one host, with hold_ms */
+    uint64_t hold_ms;              /* for how long its program repeats what it does; 0: once */
     struct text backend;           /* required; empty: the rung does not say */
     bool any_backend;              /* the ladder says "any"; else a report must not contradict the profile */
     bool needs_env;                /* wants the restored Python environment */

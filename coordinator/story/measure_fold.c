@@ -270,6 +270,8 @@ struct text launch_fingerprint (const struct plan *plan, const struct rung *rung
     fingerprint_add (&builder, "frontend", plan->profile.frontend);
     if (upto >= LAUNCH_SHAPE)
         fingerprint_add_vars (&builder, rung->args.items, rung->args.n);
+    if (upto >= LAUNCH_SHAPE && rung->hold_ms)
+        measure_fold_add_number (&builder, "hold", rung->hold_ms);
     fingerprint_add_profile (&builder, &plan->profile);
     if (upto >= LAUNCH_SHAPE)
         add_shapes (&builder, &plan->profile);

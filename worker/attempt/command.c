@@ -415,6 +415,8 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
     json_object_set_new (line, "stacks_file", json_text (stacks));
     json_decref (place_in_group);
     json_decref (rest);
+    if (run->rung.hold_ms)
+        json_object_set_new (line, "hold_ms", json_integer ((json_int_t) run->rung.hold_ms));
     if (run->profile.shapes.n)
         json_object_set_new (line, "shapes", json_shapes (&run->profile));
     return line;

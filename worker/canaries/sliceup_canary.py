@@ -183,6 +183,11 @@ class Canary:
         return self.attempt["devices_per_host"]
 
     @property
+    def hold_s(self):
+        """For how long to repeat what it does: `hold` of the rung; 0 without it."""
+        return self.attempt.get("hold_ms", 0) / 1000
+
+    @property
     def axes(self):
         return [axis["axis"] for axis in self.attempt["mesh"]]
 

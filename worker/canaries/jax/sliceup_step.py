@@ -21,10 +21,10 @@ def moved(numpy, slope, w, m, v, count):
     return w - rate * (way + DECAY * w), m, v, count
 
 
-def step(jax, x, y, w, m, v, count):
-    """x: (parts, rows, width) bfloat16, y: the same in float32, w, m, v: (layers, width, width) float32, count: () float32.
+def slopes(jax, x, y, w):
+    """x: (parts, rows, width) bfloat16, y: the same in float32, w: (layers, width, width) float32.
 
-    Returns the state and the loss before the step. The gradients of the parts are added up in float32.
+    Returns the loss and its gradient, means over the parts. The gradients of the parts are added up in float32.
     """
     numpy = jax.numpy
     short = w.astype(numpy.bfloat16)
@@ -35,7 +35,13 @@ def step(jax, x, y, w, m, v, count):
 
     nothing = numpy.zeros((), numpy.float32), numpy.zeros(w.shape, numpy.float32)
     (loss, slope), _ = jax.lax.scan(one, nothing, (x, y))
-    return *moved(numpy, slope / len(x), w, m, v, count), loss / len(x)
+    return loss / len(x), slope / len(x)
+
+
+def step(jax, x, y, w, m, v, count):
+    """x, y, w: as above; m, v: as w; count: () float32. Returns the state and the loss before the step."""
+    loss, slope = slopes(jax, x, y, w)
+    return *moved(jax.numpy, slope, w, m, v, count), loss
 
 
 def reference(chain, steps):

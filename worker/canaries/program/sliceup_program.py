@@ -128,6 +128,11 @@ class Program:
         """What the profile says; 1 outside a rung."""
         return self.canary.devices_per_host if self.canary else 1
 
+    @property
+    def hold_s(self):
+        """For how long to repeat steps: `hold` of the rung; 0 without it, and outside a rung."""
+        return self.canary.hold_s if self.canary else 0.0
+
     def shaped(self, **sizes):
         """The sizes to compute with, by the profile's `shapes`, as a dict; call it before anything compiles. A size that they do
         not allow ends the program, or is padded where they say so."""
