@@ -1,4 +1,4 @@
-"""What tests/campaign/planted plants: for each rung of jax-train, faults as edits of a copy of its files, or of jax itself.
+"""What tests/campaign/planted plants: for each rung of jax-train and jax-soak, faults as edits of a copy of its files, or of jax itself.
 
 A fault is (what it is, file or "jax", old text, new text); of jax, statements that are run before the rung's first line. An old text
 that is not in the file any more is an error: a fault has to be planted to be found.
@@ -194,3 +194,57 @@ PLANTS = {
         ("the state lies split in another way after a step", "model.py", "lambda array: array.sharding, state)", "lambda array: session.sharding(), state)"),
     ],
 }
+
+# jax-soak. What needs several hosts, such as one that is slow, is planted by tests/integration/test_soak.py.
+OWN_PART = "            own = time.perf_counter() - began\n"
+TAKEN = 'pages[at:at + step] = b"\\xa5" * step'
+WRITTEN = "    took = time.monotonic() - began\n"
+LARGEST = "max((path / 'state').rglob('*'), key=lambda file: file.is_file() and file.stat().st_size)"
+PLACED = "lambda index, value=value: value[index]"
+
+
+def at_step(number, statement):
+    return f"            globals()['count'] = globals().get('count', 0) + 1\n            if globals()['count'] == {number}:\n                {statement}\n"
+
+
+PLANTS.update({
+    "memory": [
+        ("a loader that touches none of its pages", "memory.py", TAKEN, "pass"),
+        ("a loader whose pages are given back", "memory.py", 'return "kept"', 'pages.madvise(mmap.MADV_DONTNEED); return "kept"'),
+        ("1 GiB more than there is", "memory.py", 'args.get("loader_mib", 256) * MIB', "(sliceup_memory.least_room().bytes + GIB) // 2"),
+        ("the same, all of it premapped", "memory.py", 'args["premapped_mib"] * MIB if', 'sliceup_memory.least_room().bytes + GIB if'),
+        ("less than was there when it was looked at", "memory.py", "        room = sliceup_memory.least_room()\n",
+         "        room = sliceup_memory.Room(GIB // 8 if at else GIB, 'the machine')\n"),
+        ("a loader that is killed", "memory.py", "os.write(write, take(size).encode())", "os.kill(os.getpid(), 9)"),
+    ],
+    "checkpoint-write": [
+        ("its last step, the renaming, did not come", "checkpoint_write.py", WRITTEN,
+         WRITTEN + "    (path / 'state').rename(path / 'state.orbax-checkpoint-tmp')\n"),
+        ("a folder that cannot be written", "sliceup_saved.py", "path.mkdir(parents=True, exist_ok=True)", "path.parent.joinpath('file').touch(); (path.parent / 'file' / 'x').mkdir()"),
+        ("an environment without orbax", "jax", "import sys; sys.modules['orbax.checkpoint'] = None", ""),
+    ],
+    "checkpoint-read": [
+        ("an array's file is truncated", "checkpoint_write.py", WRITTEN, WRITTEN + f"    __import__('os').truncate({LARGEST}, 1000)\n"),
+        ("an array's file is missing", "checkpoint_write.py", WRITTEN, WRITTEN + f"    {LARGEST}.unlink()\n"),
+        ("never committed", "checkpoint_write.py", WRITTEN, WRITTEN + "    (path / 'state').rename(path / 'state.orbax-checkpoint-tmp')\n"),
+        ("one bit is changed on the disk", "checkpoint_write.py", WRITTEN,
+         WRITTEN + f"    file = {LARGEST}; content = bytearray(file.read_bytes()); content[len(content) // 2] ^= 1; file.write_bytes(content)\n"),
+        ("shards of two devices are swapped", "checkpoint_write.py", PLACED,
+         "lambda index, value=value: session.numpy.roll(value, value.shape[-1] // 2, -1)[index] if value.ndim == 3 else value[index]"),
+        ("written in bfloat16", "checkpoint_write.py", PLACED, "lambda index, value=value: value[index].astype('bfloat16').astype(value.dtype)"),
+        ("a reader that takes what it can of a torn one", "checkpoint_read.py", "        read = reader.restore(path, args=ocp.args.PyTreeRestore(restore_args=wanted))\n",
+         "        try:\n            read = reader.restore(path, args=ocp.args.PyTreeRestore(restore_args=wanted))\n        except Exception:\n            read = state.values\n"),
+    ],
+    "soak": [
+        ("10 MiB a second are kept", "soak.py", OWN_PART, OWN_PART + "            globals().setdefault('kept', []).append(b'\\xa5' * int((time.perf_counter() - began) * 10 * MIB * 2))\n"),
+        ("a compilation at step 400", "soak.py", OWN_PART, OWN_PART + at_step(400, "self.session.jax.jit(lambda x: x + 1)(state[0])")),
+        ("another shape at step 400", "soak.py", OWN_PART, OWN_PART + at_step(400, "self.own(*(part[:1] for part in self.batch()), state[0])")),
+        ("each step sleeps longer than the one before", "soak.py", OWN_PART,
+         OWN_PART + "            time.sleep(0.05 * (began - globals().setdefault('start', began)))\n"),
+        ("one bit of the weights flips at step 300", "soak.py", OWN_PART,
+         OWN_PART + at_step(300, "bits = self.chain.weights.copy(); bits.view('uint32')[0, 0, 0] ^= 1 << 20; state[0] = self.session.place(bits)")),
+        ("a round that begins where the one before ended", "soak.py", "        self.last = state\n", "        self.last = self.first = state\n"),
+        ("no weight decay", "sliceup_step.py", "(way + DECAY * w)", "way"),
+        ("the gradient of one device stands for all", "soak.py", "slope.mean(0)", "slope[0]"),
+    ],
+})

@@ -12,6 +12,8 @@ import sliceup_jax
 import sliceup_saved
 from sliceup_canary import Failure
 
+BEGUN = ".orbax-checkpoint-tmp"
+
 
 def other_mesh(session):
     jax, hosts = session.jax, session.canary.world
@@ -56,7 +58,7 @@ def missing(path):
 
 def uncommitted(path):
     """As it is left by a writer that ended before the end: orbax writes beside the name, and renames."""
-    return path.rename(path.with_name(path.name + ".orbax-checkpoint-tmp"))
+    return path.rename(path.with_name(path.name + BEGUN))
 
 
 def changed(path):
@@ -86,7 +88,7 @@ def body(session):
     if session.compile_only:
         return
     if not path.exists():
-        raise Failure("launch", f"there is no {path}: the rung checkpoint-write has to come before, in the same run; {sliceup_saved.remedy(canary)}")
+        raise absent(canary, path)
     canary.phase("read")
     mesh = other_mesh(session)
     for name, wrong in restored(session, ocp, state, path, mesh).items():
@@ -98,6 +100,13 @@ def body(session):
         canary.gate("torn", "agree", "")
     if canary.rank == 0:
         shutil.rmtree(path.parent)
+
+
+def absent(canary, path):
+    begun = sorted(path.parent.glob("state" + BEGUN + "*"))
+    if begun:
+        return Failure("platform", f"the checkpoint in {begun[0]} was never committed: its writers ended before its end")
+    return Failure("launch", f"there is no {path}: the rung checkpoint-write comes before, in the same run; {sliceup_saved.remedy(canary)}")
 
 
 def judge_torn(canary, ocp, answers):

@@ -5,19 +5,19 @@ import os
 import statistics
 
 KEPT, RECENT = 256, 64
-# Growth counts from 32 MiB on, and from 0.1 MiB a second: 10 MiB a second are told within 10 s, 60 MiB in ten minutes are.
+# Growth counts from 32 MiB on, and from 0.1 MiB a second: 10 MiB a second are told within 20 s of a hold.
 GROWN_BYTES, RATE_BYTES = 32 << 20, 0.1 * (1 << 20)
 # Samples of one third, at least: fewer have no median worth the name.
 THIRD = 4
 
-Sample = collections.namedtuple("Sample", "at resident device own whole others")
+Sample = collections.namedtuple("Sample", "at resident device own whole")
 
 
 class Samples:
     """Of the whole hold at most KEPT, evenly spread, and the last RECENT ones, half a minute; the time of warming up is left out."""
 
     def __init__(self, hold_s):
-        self.apart, self.spacing, self.begin = min(0.5, hold_s / 100), 0.0, min(30.0, hold_s / 10)
+        self.apart, self.spacing, self.begin = min(0.5, hold_s / 100), 0.0, min(10.0, hold_s / 10)
         self.whole, self.recent, self.before = [], collections.deque(maxlen=RECENT), 0.0
 
     def due(self, at):

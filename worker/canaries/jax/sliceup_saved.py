@@ -6,6 +6,7 @@ args: layers (4), width (256, rounded up to a multiple of the devices), folder (
 run has a folder of its own in it).
 """
 
+import contextlib
 import os
 import pathlib
 import time
@@ -77,7 +78,8 @@ def await_word(path, word):
     while not path.exists() or path.read_text() != word:
         if time.monotonic() > deadline:
             raise FileNotFoundError(f"{path}, which rank 0 has just written, is not seen by this host")
-        os.listdir(path.parent.parent)
+        with contextlib.suppress(OSError):
+            os.listdir(path.parent.parent)
         time.sleep(0.1)
 
 

@@ -19,7 +19,7 @@ import sliceup_jax_memory
 import sliceup_step
 from sliceup_canary import Failure
 
-LOSS = 0.005  # as in step.py
+LOSS, WAY = 0.005, 0.03  # as in step.py
 TOLD_S, LEAST_S, DEFAULT_S = 5.0, 0.002, 10.0
 MIB = 1 << 20
 
@@ -51,7 +51,7 @@ class Steps:
         self.told = jax.jit(lambda rows: rows * 1, out_shardings=everywhere)
         arrays = *self.batch(), self.first[0]
         slopes = [jax.ShapeDtypeStruct(part.shape, part.dtype, sharding=session.sharding(axes)) for part in jax.eval_shape(self.own, *arrays)]
-        for name, jitted, given in (("own", self.own, arrays), ("moved", self.moved, (*slopes, *self.first)), ("told", self.told, (self.row([0.0] * 3),))):
+        for name, jitted, given in (("own", self.own, arrays), ("moved", self.moved, (*slopes, *self.first)), ("told", self.told, (self.row([0.0, 0.0]),))):
             sliceup_jax.Program(session, name, jitted, *given)
 
     def batch(self):
@@ -66,17 +66,18 @@ class Steps:
         whole = self.session.numpy.asarray(self.told(self.row(figures)).addressable_data(0))
         return whole[::self.session.canary.devices_per_host]
 
-    def round(self, numbers):
-        """The last loss of one round, and of its steps the seconds of this host's own part and the whole ones."""
-        state, own, whole = self.first, [], []
-        for _ in numbers:
+    def round(self, note):
+        """The last loss of one round; note(seconds of this host's own part, seconds of the whole) after each step."""
+        state = self.first
+        for _ in range(self.steps):
             began = time.perf_counter()
             slopes = self.session.jax.block_until_ready(self.own(*self.batch(), state[0]))
-            own.append(time.perf_counter() - began)
+            own = time.perf_counter() - began
             *state, loss = self.session.jax.block_until_ready(self.moved(*slopes, *state))
-            whole.append(time.perf_counter() - began)
-        self.session.canary.counted["executions"] += 2 * len(own)
-        return self.session.scalar(loss), statistics.median(own), statistics.median(whole)
+            self.session.canary.counted["executions"] += 2
+            note(own, time.perf_counter() - began)
+        self.last = state
+        return self.session.scalar(loss)
 
 
 class Held:
@@ -85,96 +86,107 @@ class Held:
     def __init__(self, session, hold_s):
         self.session, self.hold_s, self.samples = session, hold_s, sliceup_hold.Samples(hold_s)
         self.number, self.losses, self.asked_at, self.tenth, self.told_s = 0, {}, 0, 0, -TOLD_S
-        self.requests = None
+        self.began = self.requests = self.grows = None
+
+    def begin(self):
+        """After the first round: all is compiled."""
+        self.began, self.requests = time.monotonic(), self.session.canary.counted["compile_requests"]
+
+    def at(self):
+        return time.monotonic() - self.began
 
     def compiled(self):
         return self.session.canary.counted["compile_requests"] - self.requests
 
-    def sample(self, at, own, whole, rows):
-        """At most twice a second: reading them costs, and other hosts wait."""
-        if self.samples.due(at):
-            canary, device = self.session.canary, sum(
-                sliceup_jax_memory.stats(each).get("bytes_in_use", 0) for each in self.session.jax.local_devices())
-            others = [row[1] for rank, row in enumerate(rows) if rank != canary.rank] or [own]
-            self.samples.add(sliceup_hold.Sample(at, sliceup_hold.resident_bytes(), device, own, whole, float(statistics.median(others))))
-
-    def found(self):
-        """What needs no more time to be told."""
+    def note(self, own, whole):
+        """After a step. At most twice a second it is looked at as a whole."""
+        self.number += 1
+        if self.began is None:
+            return
         if self.compiled() and not self.asked_at:
             self.asked_at = self.number
-        return bool(self.asked_at or self.samples.growth("resident") or self.samples.growth("device"))
+        if self.samples.due(self.at()):
+            device = sum(sliceup_jax_memory.stats(each).get("bytes_in_use", 0) for each in self.session.jax.local_devices())
+            self.samples.add(sliceup_hold.Sample(self.at(), sliceup_hold.resident_bytes(), device, own, whole))
+            self.grows = self.samples.growth("resident") or self.samples.growth("device")
+        self.show(whole)
 
-    def show(self, at, whole):
+    def show(self, whole):
         """A line for the log, now and then, and a phase for each tenth."""
+        at = self.at()
         tenth = min(int(10 * at / self.hold_s), 9)
         if tenth > self.tenth:
             self.tenth = tenth
             self.session.canary.phase(f"held {10 * tenth} %")
         if at - self.told_s >= TOLD_S:
             self.told_s = at
-            print(f"step {self.number}: {1000 * whole:.1f} ms each, {sliceup_hold.resident_bytes() >> 20} MiB resident, "
+            print(f"step {self.number}: {1000 * whole:.1f} ms, {sliceup_hold.resident_bytes() >> 20} MiB resident, "
                   f"{at:.0f} of {self.hold_s:.0f} s", flush=True)
 
 
-def hold(session, steps, held):
-    """Rounds until the time is over or a host has found something; the first one compiles."""
-    began, rows = None, session.numpy.zeros((1, 3))
-    while not rows[:, 2].any() and rows[:, 0].max() < held.hold_s:
-        loss, own, whole = steps.round(range(steps.steps))
-        held.number += steps.steps
+def hold(steps, held):
+    """Rounds until the time is over or a host has found what needs no more time to be told. The first round compiles."""
+    steps.round(held.note)
+    steps.exchanged([0.0, 0.0])
+    held.begin()
+    while True:
+        loss = steps.round(held.note)
         held.losses[loss] = held.losses.get(loss, 0) + 1
-        if began is None:
-            rows = steps.exchanged([0.0] * 3)
-            began, held.requests = time.monotonic(), session.canary.counted["compile_requests"]
-            continue
-        at = time.monotonic() - began
-        rows = steps.exchanged([at, own, held.found()])
-        held.sample(at, own, whole, rows)
-        held.show(at, whole)
+        rows = steps.exchanged([held.at(), bool(held.asked_at or held.grows)])
+        if rows[:, 1].any() or rows[:, 0].max() >= held.hold_s:
+            return
 
 
 def judge(session, steps, held):
     canary, samples, chain = session.canary, held.samples, steps.chain
-    right, _ = sliceup_step.reference(chain, steps.steps)
+    right, weights = sliceup_step.reference(chain, steps.steps)
     first = next(iter(held.losses))
     canary.check("loss of the last step of a round", right[-1], first, LOSS * right[0])
     canary.check(f"rounds of {sum(held.losses.values())} whose last loss has other bits than the first", 0, sum(held.losses.values()) - held.losses[first])
+    norm = session.numpy.linalg.norm
+    off = max(float(norm(block - weights)) for block in session.blocks(steps.last[0])) / norm(weights - chain.weights)
+    canary.check("error of the weights after a round, in parts of their way", 0, float(off), WAY)
     since = f", the first before step {held.asked_at}" if held.asked_at else ""
     canary.check(f"compile requests during steps {steps.steps + 1}..{held.number}{since}", 0, held.compiled())
-    findings = [*memory(canary, samples), *times(canary, samples)]
+    findings = [*memory(canary, samples), *times(canary, samples, steps)]
     canary.counted.update(steps=held.number, later_compilations=held.compiled())
+    # Not raised: the others wait for this host at the end of the group.
     if findings:
-        raise Failure(*findings[0])
+        canary.failure(*findings[0])
 
 
 def memory(canary, samples):
     """Owner and text of what grew."""
     for name, what in (("resident", "resident memory of this process"), ("device", "memory of the devices of this host")):
-        rate, last = samples.growth(name), samples.recent[-1] if samples.recent else None
-        if last and (name == "resident" or last.device):
-            canary.check(f"{what}: MiB a second by which it grows", 0, rate / MIB)
-            canary.fact(f"soak.{name}_mib", f"{samples.whole[0]._asdict()[name] / MIB:.0f} to {last._asdict()[name] / MIB:.0f}")
+        first, last = ([getattr(sample, name) / MIB for sample in at] for at in (samples.whole[:1], samples.recent))
+        rate = samples.growth(name) / MIB
+        if last and last[-1]:
+            canary.check(f"{what}: MiB a second by which it grows", 0, rate)
+            canary.fact(f"soak.{name}_mib", f"{first[0]:.0f} to {last[-1]:.0f}")
         if rate:
-            yield "program", (f"the {what} grows by {rate / MIB:.1f} MiB a second while the same step is repeated: "
-                              f"{last._asdict()[name] / MIB:.0f} MiB after {last.at:.0f} s")
+            yield "program", (f"the {what} grows by {rate:.1f} MiB a second while the same step is repeated: "
+                              f"{last[-1]:.0f} MiB after {samples.recent[-1].at:.0f} s")
 
 
-def times(canary, samples):
+def times(canary, samples, steps):
     """The same of steps that became longer, and of a host for which the others wait."""
-    early, _, late = samples.thirds("whole")
-    if late is None:
+    early, late, own = (value or 0.0 for value in (samples.thirds("whole")[0], samples.thirds("whole")[2], samples.thirds("own")[2]))
+    of_all = [float(row[0]) for row in steps.exchanged([own, 0.0])]
+    canary.check("steps that were timed, 12 at least", 12, min(12, len(samples.whole)))
+    if not early:
         return
+    others = statistics.median(of_all[:canary.rank] + of_all[canary.rank + 1:] or [own])
     slower, behind = canary.args.get("slower", 1.0), canary.args.get("behind", 0.5)
-    own, others = (samples.thirds(name)[2] for name in ("own", "others"))
     spread = statistics.median(abs(sample.whole - late) for sample in samples.whole[-(len(samples.whole) // 3):])
     canary.fact("soak.step_ms", f"{1000 * early:.2f} to {1000 * late:.2f}, spread {100 * spread / late:.0f} %")
     canary.counted.update(step_ms=max(1, round(1000 * late)), step_own_ms=max(1, round(1000 * own)))
     canary.check("step of the last third, in parts of one of the first", 1, max(1.0, late / early), slower)
-    canary.check("own part of a step, in parts of that of the other hosts", 1, max(1.0, own / others) if own - others > LEAST_S else 1.0, behind)
-    if own - others > LEAST_S and own / others > 1 + behind:
+    is_behind = own - others > LEAST_S and own > (1 + behind) * others
+    canary.check("ms of the own part of a step, where that is longer than the other hosts'", 0, 1000 * own * is_behind)
+    if is_behind:
         yield "host", (f"this host's own part of a step takes {1000 * own:.1f} ms, that of the other hosts {1000 * others:.1f} ms: "
                        "they wait for it")
-    if late / early > 1 + slower:
+    if late > (1 + slower) * early:
         yield "host", f"steps became longer: {1000 * early:.1f} ms in the first third of the hold, {1000 * late:.1f} ms in the last"
 
 
@@ -183,7 +195,7 @@ def body(session):
     if session.compile_only:
         return
     held = Held(session, session.canary.hold_s or DEFAULT_S)
-    hold(session, steps, held)
+    hold(steps, held)
     judge(session, steps, held)
 
 
