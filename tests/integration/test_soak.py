@@ -132,14 +132,21 @@ class Soak(lab.LabTest):
         if group.folder is None:
             self.skipTest("no control group of memory can be made here")
         self.addCleanup(group.remove)
-        ladder = self.ladder(("loader_mib: 64", "loader_mib: 512"))
+        size = ("loader_mib: 64", "loader_mib: 512")
+        self.assertRegex(self.claimed(group, self.ladder(size)),
+                         rf"claims 2\.00 GiB .*the control group {re.escape(str(group.folder))} \(\S+ 1024 MiB\) has \d\.\d\d GiB left: "
+                         r"1\.\d\d GiB too much; lower loaders or loader_mib in args of rung memory\. Nothing was taken")
+        unseen = self.planted("memory", "plain/memory.py", "    if claim + SPARE <= room.bytes:\n", "    if True:\n")
+        ladder = self.ladder(size, ("    preload: false\n", ""), unseen)
+        self.assertRegex(self.claimed(group, ladder), rf"loader\d got \d+ of 512 MiB, then the control group {re.escape(str(group.folder))} .* had \d+ MiB left; lower")
+
+    def claimed(self, group, ladder):
+        """What the rung says in this control group, in which nothing may be ended for want of memory."""
         run = self.lab.start("run", self.slice_with(ladder, "jax-cpu", 1, None), "--only", "memory", before=group.enter)
         self.assertEqual(1, run.end().status, run.out)
         outcome, owner, text = self.causes("memory")["h0"]
-        self.assertEqual(("failed", "launch"), (outcome, owner), text)
-        self.assertRegex(text, rf"claims 2\.00 GiB .*the control group {re.escape(str(group.folder))} \(\S+ 1024 MiB\) has \d\.\d\d GiB left: "
-                         r"1\.\d\d GiB too much; lower loaders or loader_mib in args of rung memory\. Nothing was taken")
-        self.assertIn("0", self.killed_in(group))
+        self.assertEqual(("failed", "launch", "0"), (outcome, owner, self.killed_in(group)), text)
+        return text
 
     def killed_in(self, group):
         """How often memory ran out there, as the kernel counts."""

@@ -146,7 +146,7 @@ def judge(session, steps, held):
     norm = session.numpy.linalg.norm
     off = max(float(norm(block - weights)) for block in session.blocks(steps.last[0])) / norm(weights - chain.weights)
     canary.check("error of the weights after a round, in parts of their way", 0, float(off), WAY)
-    since = f", the first before step {held.asked_at}" if held.asked_at else ""
+    since = f", the first in step {held.asked_at}" if held.asked_at else ""
     canary.check(f"compile requests during steps {steps.steps + 1}..{held.number}{since}", 0, held.compiled())
     findings = [*memory(canary, samples), *times(canary, samples, steps)]
     canary.counted.update(steps=held.number, later_compilations=held.compiled())

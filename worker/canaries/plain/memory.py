@@ -89,13 +89,17 @@ def hold_against(canary, parts, room):
                   f"{gib(room.bytes)} left: {gib(claim + SPARE - room.bytes)} too much; {remedy(canary, parts)}. Nothing was taken")
 
 
+def taken(canary, parts, processes):
+    """One after the other, so that no two of them find the same room."""
+    for name, size in parts:
+        processes.append(Part(name, size))
+        answer = processes[-1].answer()
+        if answer != "kept":
+            raise Failure("launch", f"{name} got {answer or 'no answer: it was ended, as when memory runs out'}; {remedy(canary, parts)}")
+
+
 def kept(canary, processes):
     """All parts at once, for the time of the hold; then facts and checks of what was resident."""
-    for part in processes:
-        answer = part.answer()
-        if answer != "kept":
-            raise Failure("launch", f"{part.name} got {answer or 'no answer: it was ended, as when memory runs out'}; "
-                          f"{remedy(canary, [(each.name, each.size) for each in processes])}")
     before, began = sliceup_memory.stalled_us(), time.monotonic()
     time.sleep(canary.hold_s or KEPT_S)
     after, took = sliceup_memory.stalled_us(), time.monotonic() - began
@@ -117,8 +121,10 @@ def body(canary):
     canary.fact("claim.room_of", room.what)
     hold_against(canary, parts, room)
     canary.phase("take")
-    processes = [Part(name, size) for name, size in parts]
+    processes = []
     try:
+        taken(canary, parts, processes)
+        canary.phase("run")
         kept(canary, processes)
         canary.fact("claim.room_left_bytes", sliceup_memory.least_room().bytes)
     finally:
