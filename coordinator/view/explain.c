@@ -452,20 +452,31 @@ static void add_history (struct explanation *out, struct text what)
         out->history_more++;
 }
 
-/* What of its outputs is cut or lost. */
-static void add_log_notes (const struct asked *asked, const struct host_receipt *host, struct explain_question *notes,
-                           struct explanation *out)
+static void add_note (const struct asked *asked, const struct host_receipt *host, struct text text,
+                      struct explain_question *notes, struct explanation *out)
 {
-    for (uint32_t i = 0; is_of_run (asked, host) && i < host->notes.n; i++) {
-        if (!text_is (host->notes.items[i].source, "log"))
-            continue;
-        struct explain_host_names *hosts = &answer_for (notes, EXPLAIN_NONE, host->notes.items[i].text)->hosts;
-        if (out->history_n + notes->answers_n > EXPLAIN_HISTORY_MAX) {
-            notes->answers_n--;
-            out->history_more++;
-        } else if (hosts->n == 0 || !text_equal (hosts->items[hosts->n - 1], host->host))
-            explain_add_host (hosts, host->host, asked->receipt->hosts.n, asked->arena);
-    }
+    struct explain_host_names *hosts = &answer_for (notes, EXPLAIN_NONE, text)->hosts;
+    if (out->history_n + notes->answers_n > EXPLAIN_HISTORY_MAX) {
+        notes->answers_n--;
+        out->history_more++;
+    } else if (hosts->n == 0 || !text_equal (hosts->items[hosts->n - 1], host->host))
+        explain_add_host (hosts, host->host, asked->receipt->hosts.n, asked->arena);
+}
+
+/* What of its outputs is cut or lost, and which of its programs could be no copies of an interpreter. */
+static void add_notes_of (const struct asked *asked, const struct host_receipt *host, struct explain_question *notes,
+                          struct explanation *out)
+{
+    struct buf executed = { .max = SENTENCE_MAX_BYTES };
+    if (!is_of_run (asked, host))
+        return;
+    for (uint32_t i = 0; i < host->notes.n; i++)
+        if (text_is (host->notes.items[i].source, "log"))
+            add_note (asked, host, host->notes.items[i].text, notes, out);
+    receipt_executed (host, &executed);
+    struct text said = buf_finish (&executed, asked->arena);
+    if (said.len)
+        add_note (asked, host, said, notes, out);
 }
 
 static void take_history (const struct asked *asked, struct explanation *out)
@@ -477,7 +488,7 @@ static void take_history (const struct asked *asked, struct explanation *out)
         if (text_equal (asked->receipt->recoveries.items[i].run, asked->header->run))
             add_history (out, asked->receipt->recoveries.items[i].what);
     for (uint32_t i = 0; i < asked->receipt->hosts.n; i++)
-        add_log_notes (asked, &asked->receipt->hosts.items[i], &notes, out);
+        add_notes_of (asked, &asked->receipt->hosts.items[i], &notes, out);
     for (uint32_t i = 0; i < notes.answers_n; i++) {
         const struct explain_host_names *hosts = &notes.answers[i].hosts;
         struct text names = hostset_folded (hosts->items, hosts->n, UINT32_MAX, asked->arena);

@@ -332,11 +332,37 @@ static void print_script (const struct host_receipt *host, struct buf *out)
     buf_puts (out, setup->script_rung.len ? ")" : "");
 }
 
+/* ---- programs that were to be copies of a preloaded interpreter, and were executed ---- */
+
+static struct text why_executed (const struct rung_receipt *rung)
+{
+    static const struct text executed = TEXT_LIT ("executed: ");
+    struct text said = rung->interpreter;
+    return text_starts (said, executed.ptr) ? (struct text){ said.ptr + executed.len, said.len - executed.len }
+                                            : (struct text){ 0 };
+}
+
+/* Of the passes of a rung, which stand together, equal words once. */
+void receipt_executed (const struct host_receipt *host, struct buf *out)
+{
+    const struct rung_receipt *before = NULL;
+    for (uint32_t i = 0; i < host->rungs.n; i++) {
+        const struct rung_receipt *rung = &host->rungs.items[i];
+        struct text why = why_executed (rung);
+        if (why.len == 0 ||
+            (before && text_equal (before->rung, rung->rung) && text_equal (before->interpreter, rung->interpreter)))
+            continue;
+        buf_escaped_after (out, before ? "; " : "executed, not copied: ", rung->rung, COLUMNS);
+        buf_escaped_after (out, ", since ", why, VALUE_COLUMNS);
+        before = rung;
+    }
+}
+
 void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out)
 {
     static const struct paragraph paragraphs[] = {
         { "policy   ", print_policy }, { "versions ", print_versions }, { "backend  ", print_backend },
-        { "setup    ", print_setup },  { "script   ", print_script },
+        { "setup    ", print_setup },  { "script   ", print_script },   { "programs ", receipt_executed },
     };
     for (size_t i = 0; i < sizeof paragraphs / sizeof *paragraphs; i++)
         add_paragraph (receipt, &paragraphs[i], out);

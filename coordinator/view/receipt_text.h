@@ -70,6 +70,8 @@ void receipt_kernels (const struct host_receipt *host, struct text without, stru
 /* Empty: the host reported none at that rung. */
 struct text receipt_kernel_at (const struct host_receipt *host, struct text rung);
 bool receipt_tells_kernels (const struct host_receipt *host); /* by rung */
+/* "executed, not copied: dense, since it made no copy in 5 s; tiny, since ..."; nothing of programs that were to be executed. */
+void receipt_executed (const struct host_receipt *host, struct buf *out);
 
 /* What has to stand behind the name of a platform: that a rehearsal's stand-in gave it; else "". */
 const char *receipt_backend_remark (const struct observed_backend *seen);

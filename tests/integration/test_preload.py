@@ -240,6 +240,7 @@ class Otherwise(Preload):
         self.assertEqual(["copied", "executed: it made no copy in 5 s", "executed"],
                          [self.attempt(receipt, "h0", id)["interpreter"] for id in ("first", "second", "own")])
         self.assertEqual(1, self.printed("second").count("before the end"))
+        self.assertIn("programs executed, not copied: second, since it made no copy in 5 s on h0\n", self.lab.sliceup("receipt").out)
 
     def test_it_dies_with_its_worker(self):
         waits = self.canary("ends", id="waits", args={"how": "waits"}, timeout="1m")

@@ -253,6 +253,15 @@ TEST_ON (story, notes_of_outputs_are_folded_and_the_rest_is_counted)
     expect (printed (story, true), "\"history_left_out\": 4");
 }
 
+TEST_ON (story, a_canary_that_could_be_no_copy_is_history)
+{
+    for (uint32_t i = 0; i < HOSTS; i++)
+        story->attempts[i][1].interpreter = i ? TEXT_LIT ("copied") : TEXT_LIT ("executed: it made no copy in 5 s");
+    explain (story);
+    assert_int_equal (story->told.history_n, 1);
+    expect (printed (story, false), "\n  v6e-0: executed, not copied: dense, since it made no copy in 5 s\n");
+}
+
 TEST_ON (story, the_worst_differences_of_the_hosts_come_last)
 {
     enum { ODD = 7 };

@@ -489,6 +489,26 @@ TEST (hosts_of_which_the_same_is_said_share_a_line)
     board_destroy (fold);
 }
 
+TEST (a_canary_that_could_be_no_copy_says_why_and_one_that_was_not_to_be_does_not)
+{
+    struct slice_receipt receipt;
+    struct board *fold = failed_at_two (&t->arena, &receipt);
+    assert_false (text_has (&receipt, "programs "));
+    for (uint32_t i = 0; i < 2; i++) {
+        receipt.hosts.items[i].rungs.items[0].interpreter = TEXT_LIT ("executed");
+        receipt.hosts.items[i].rungs.items[1].interpreter = TEXT_LIT ("copied");
+    }
+    assert_false (text_has (&receipt, "programs "));
+    for (uint32_t i = 0; i < 2; i++)
+        receipt.hosts.items[i].rungs.items[1].interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
+    assert_true (text_has (&receipt, "programs executed, not copied: two, since it made no copy in 5 s on h[0-1]\n"));
+    receipt.hosts.items[1].rungs.items[0].interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
+    assert_true (text_has (&receipt, ": one, since it made no copy in 5 s; two, since it made no copy in 5 s on h1\n"));
+    receipt.hosts.items[1].rungs.items[0].interpreter = TEXT_LIT ("executed: \x1b]52");
+    assert_true (text_has (&receipt, ": one, since \\x1b]52; two, since it made no copy in 5 s on h1\n"));
+    board_destroy (fold);
+}
+
 /* ---- a run that has not ended ---- */
 
 static void begin_pass (struct board *fold, struct attempt_key key, enum purpose purpose)
