@@ -57,6 +57,8 @@ uint32_t text_digits_end (struct text a, uint32_t at); /* end of the decimal dig
 struct text text_trimmed (struct text a);              /* without blanks, tabs and line ends at both ends */
 /* Whole text as an unsigned decimal number; false when it is anything else or does not fit. */
 bool text_to_u64 (struct text from, uint64_t *out);
+/* "did you mean": the known word that is closest to a mistyped one; NULL: none is near enough to propose. */
+const char *text_nearest (struct text word, const char *const known[], uint32_t n);
 /* What stands behind a noun: "%u host%s", n, plural (n). */
 static inline const char *plural (uint64_t n)
 {

@@ -232,6 +232,28 @@ int draft_number (struct draft *draft, const struct yaml_node *node, const char 
                        problem_quote_value (draft->problems, node), expected);
 }
 
+void draft_floors (struct draft *draft, const struct conf_value *map, struct text of, floor_list *floors)
+{
+    if (!map->given || !map->good)
+        return;
+    if (map->node->n > FLOORS_MAX)
+        problem_at (draft->problems, map->node, "min has %u names, expected at most %d", map->node->n, FLOORS_MAX);
+    floors->items = arena_array (draft->arena, map->node->n, sizeof *floors->items);
+    for (const struct yaml_node *key = map->node->first; key && floors->n < FLOORS_MAX; key = key->next) {
+        struct floor *floor = &floors->items[floors->n];
+        *floor = (struct floor){ .name = key->text,
+                                 .of = text_format (draft->arena, "min of %.*s (%s:%u)", TEXT_ARG (of), key->file,
+                                                    key->line) };
+        if (!name_is_good (key->text))
+            problem_at (draft->problems, key,
+                        "min has the name %s, expected what follows number. in a receipt, such as speed.memory_gbs",
+                        problem_quote (draft->problems, key->text));
+        else if (draft_number (draft, key->value, "a floor", "a number of at least 0, such as 60", 0, DBL_MAX,
+                               &floor->least) == 0)
+            floors->n++;
+    }
+}
+
 static void read_demands (struct draft *draft, const struct conf_value *at_most, struct rung *rung)
 {
     if (!at_most->given || !at_most->good)

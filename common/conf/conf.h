@@ -81,7 +81,4 @@ struct drift_rules {
 int conf_load_drift (const char *share_dir, const char *reference, struct arena *arena, struct drift_rules *rules,
                      struct conf_report *report, struct err *err);
 
-/* "did you mean": the known word that is closest to a mistyped one; NULL: none is near enough to propose. */
-const char *nearest_word (struct text word, const char *const known[], uint32_t n);
-
 #endif

@@ -330,6 +330,11 @@ static const struct conf_key profile_keys[PROFILE_KEYS] = {
     [PROFILE_PORT] = { "port", KEY_NUMBER, 1024, 65000, .fallback = "29500",
                        .help = "What `{port}` stands for in the first attempt at a rung; one more in each further "
                                "attempt. It has to be free on the host of rank 0." },
+    [PROFILE_MIN] = { "min", KEY_MAP,
+                      .help =
+                          "Floors of this machine type, as `min` of a rung; one of a rung replaces that of the same "
+                          "name. They hold for numbers that a rung tells: to ask that it tells one is the rung's.",
+                      .example = "{speed.matmul_f32_gflops: 60}" },
 };
 
 static const struct conf_key ladder_keys[LADDER_KEYS] = {
@@ -402,6 +407,12 @@ static const struct conf_key rung_keys[RUNG_KEYS] = {
                                  "1e-9 to 0.5. Default: what rounding in the metric's dtype comes to "
                                  "(docs/spec/canary.md).",
                          .example = "{loss: 0.02}" },
+    [RUNG_MIN] = { "min", KEY_MAP,
+                   .help =
+                       "Floors: the least that a number of this name may be which the rung's program tells of a host "
+                       "(`number.NAME` in the receipt), in its own unit. A host below it fails, and so does one that "
+                       "tells no such number; not in a cold pass. At most 32.",
+                   .example = "{speed.matmul_f32_gflops: 60}" },
     [RUNG_SAME] = { "same", KEY_WORD, .words = &same_words,
                     .help = "With `command`; `output`: its program prints the same on all hosts; who prints something "
                             "else is named by `sliceup drift`." },

@@ -93,6 +93,7 @@ struct draft {
     text_list excluded;              /* hosts taken out by `exclude`, --hosts, --exclude */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;
+    floor_list profile_floors;
     /* Paths of configuration files that were read, resolved and as named, and of programs as named. */
     text_list read;
     bool needs_pins; /* a rung needs the environment */
@@ -146,6 +147,9 @@ struct kit_sources {
 };
 int draft_command_kit (struct draft *draft, const struct yaml_node *command, const struct kit_sources *files,
                        bool helper, struct rung *rung);
+
+/* Reads the map `min` of a rung or profile, `of` in words. */
+void draft_floors (struct draft *draft, const struct conf_value *map, struct text of, floor_list *floors);
 
 /* Adds to the rung's files a pack of the folder that `at` names. Its real path; NULL: reported. */
 const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung);

@@ -299,5 +299,7 @@ void draft_profile (struct draft *draft)
     check_counts (draft, profile);
     if (profile[PROFILE_ARGS].given && profile[PROFILE_ARGS].good)
         (void) draft_args (draft, profile[PROFILE_ARGS].node, &draft->profile_args); /* reported; the load fails */
+    draft_floors (draft, &profile[PROFILE_MIN], text_format (draft->arena, "profile %.*s", TEXT_ARG (plan->name)),
+                  &draft->profile_floors);
     draft->profile_good = draft->problems->errors == errors_before;
 }

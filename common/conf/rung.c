@@ -248,6 +248,25 @@ static void read_tolerances (struct draft *draft, const struct conf_value *map, 
     }
 }
 
+/* Of the floors of the profile those of another name come with them. */
+static void read_floors (struct draft *draft, const struct conf_value *min, struct rung *rung)
+{
+    floor_list own = { 0 };
+    const floor_list *usual = &draft->profile_floors;
+    draft_floors (draft, min, text_format (draft->arena, "rung %.*s", TEXT_ARG (rung->id)), &own);
+    if (min->given && rung->kind == PROGRAM_BUILTIN)
+        problem_at (draft->problems, min->node, "min is set for a rung with a builtin, expected a canary or command");
+    rung->floors.items = arena_array (draft->arena, own.n + usual->n, sizeof *own.items);
+    for (; rung->floors.n < own.n; rung->floors.n++)
+        rung->floors.items[rung->floors.n] = own.items[rung->floors.n];
+    for (uint32_t i = 0; i < usual->n && rung->kind != PROGRAM_BUILTIN; i++) {
+        if (LIST_FIND (own, struct floor, name, usual->items[i].name))
+            continue;
+        rung->floors.items[rung->floors.n] = usual->items[i];
+        rung->floors.items[rung->floors.n++].may_be_left = true;
+    }
+}
+
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung)
 {
     struct conf_value of[RUNG_KEYS];
@@ -279,6 +298,7 @@ int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *
     rung->copies = is_copied (draft, of, rung);
     read_metrics (draft, of, rung);
     read_tolerances (draft, &of[RUNG_TOLERANCE], rung);
+    read_floors (draft, &of[RUNG_MIN], rung);
     read_parse (draft, &of[RUNG_PARSE], rung);
     draft_command (draft, of, rung);
     if (draft->problems->errors != errors_before)

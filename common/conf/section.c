@@ -111,7 +111,7 @@ static const char *advice (const struct conf_key *key, const struct yaml_node *n
 {
     const char *near = NULL, *better = meant (key, node, arena);
     if (key->kind == KEY_WORD && node->kind == YAML_SCALAR)
-        near = nearest_word (node->text, key->words->of + 1, key->words->n - 1);
+        near = text_nearest (node->text, key->words->of + 1, key->words->n - 1);
     if (near)
         return text_format (arena, "; did you mean '%s'?", near).ptr;
     if (better)
@@ -167,7 +167,7 @@ static void section_report_unknown (const struct section_schema *section, const 
         buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
     }
     const char *place = section_belongs (section, key->text, problems->arena);
-    const char *near = place ? NULL : nearest_word (key->text, names, section->keys_n);
+    const char *near = place ? NULL : text_nearest (key->text, names, section->keys_n);
     const char *quoted = problem_quote (problems, key->text);
     if (place)
         problem_at (problems, key, "unknown key %s in %s%s", quoted, section->name, place);

@@ -128,7 +128,7 @@ static int report_missing (const struct conf_file_kind *kind, const struct yaml_
         return problem_at (problems, at, "a %s is read from a file; standard input is not taken", kind->what);
     uint32_t n = folder_names (kind, path, arena, names);
     qsort (names, n, sizeof *names, source_by_name); /* readdir has no fixed order, and messages must be reproducible */
-    const char *near = nearest_word (source_stem (at->text, kind->extension), names, n);
+    const char *near = text_nearest (source_stem (at->text, kind->extension), names, n);
     const char *own = own_file (kind, at, arena), *advice = own ? own : "";
     if (near && !own)
         advice = text_format (arena, "; did you mean '%s'?", with_stem (kind, at->text, near, arena)).ptr;

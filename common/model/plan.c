@@ -60,6 +60,12 @@ static const struct field demand_fields[] = { F_TEXT (1, struct demand, what, WO
                                               F_F64 (2, struct demand, most) };
 static const struct record demand_record = RECORD ("demand", struct demand, demand_fields);
 
+static const struct field floor_fields[] = { F_TEXT (1, struct floor, name, NAME_MAX_BYTES),
+                                             F_F64 (2, struct floor, least),
+                                             F_TEXT (3, struct floor, of, SENTENCE_MAX_BYTES),
+                                             F_BOOL (4, struct floor, may_be_left) };
+static const struct record floor_record = RECORD ("floor", struct floor, floor_fields);
+
 static const struct field rung_fields[] = {
     F_TEXT (1, struct rung, id, ID_MAX_BYTES),
     F_ENUM (2, struct rung, kind, &program_kind_names),
@@ -88,6 +94,7 @@ static const struct field rung_fields[] = {
     F_BOOL (25, struct rung, copies),
     F_TEXT (26, struct rung, next_best, SENTENCE_MAX_BYTES),
     F_U64 (27, struct rung, hold_ms, WAIT_MAX_MS),
+    F_LIST (28, struct rung, floors, 2 * FLOORS_MAX, &floor_record),
 };
 const struct record rung_record = RECORD ("rung", struct rung, rung_fields);
 

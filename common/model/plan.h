@@ -189,7 +189,15 @@ struct demand {
     struct text what;
     double most;
 };
-enum { DEMANDS_MAX = 4, METRICS_MAX = 32, WAYS_PORTS_MAX = 8, WAYS_TOLD_MAX = 128 };
+/* What a number.NAME that a program tells has to be at least. */
+struct floor {
+    struct text name;
+    double least;
+    struct text of;   /* "min of rung speed (ladder.yaml:12)" */
+    bool may_be_left; /* the profile's: a rung may tell no number of that name */
+};
+typedef LIST_OF (struct floor) floor_list;
+enum { DEMANDS_MAX = 4, FLOORS_MAX = 32, METRICS_MAX = 32, WAYS_PORTS_MAX = 8, WAYS_TOLD_MAX = 128 };
 
 struct rung {
     struct text id;
@@ -219,6 +227,7 @@ struct rung {
     struct text folder;              /* COMMAND: "PATH, 3 KiB", of the folder that travels as KIT_FOLDER; empty: none */
     struct text workdir;             /* COMMAND: absolute, or below the folder; empty: the folder, or an empty one */
     LIST_OF (struct text) beside;    /* COMMAND without a folder: what lies beside its first file, or the ladder */
+    floor_list floors;               /* its own, and those of the profile that it does not replace */
     LIST_OF (struct demand) tolerances; /* for some `metrics`; for others the dtype decides (reduce.h) */
 };
 extern const struct record rung_record;

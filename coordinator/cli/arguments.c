@@ -81,7 +81,7 @@ static const char *arguments_nearest (const struct reader *reader, struct text w
         for (uint32_t i = 0; command->subcommands && command->subcommands[i] && n < WORDS_MAX; i++)
             known[n++] = command->subcommands[i]->name;
     }
-    return nearest_word (word, known, n);
+    return text_nearest (word, known, n);
 }
 
 /* Commands that take an option of this name. */

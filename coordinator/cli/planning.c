@@ -401,6 +401,8 @@ static void print_asked (const struct rung *rung, FILE *to)
                  100 * rung->tolerances.items[k].most);
     for (uint32_t k = 0; k < rung->demands.n; k++)
         fprintf (to, "; %.*s at most %g", TEXT_ARG (rung->demands.items[k].what), rung->demands.items[k].most);
+    for (uint32_t k = 0; k < rung->floors.n; k++)
+        fprintf (to, "; %.*s at least %g", TEXT_ARG (rung->floors.items[k].name), rung->floors.items[k].least);
     for (uint32_t k = 0; rung->kind == PROGRAM_COMMAND && k < rung->files.n; k++)
         fprintf (to, "%s%.*s", k ? ", " : "\n     takes along ", TEXT_ARG (rung->files.items[k].name));
     if (rung->folder.len)

@@ -1,6 +1,8 @@
 #include "coordinator/verdict/judge.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <strings.h>
 
 enum { FALLBACKS_SHOWN = 4 };
@@ -242,4 +244,87 @@ bool command_keeps_limits (const struct judge_case *of, struct arena *arena, str
         *out = broken;
     }
     return kept;
+}
+
+/* ---- the floors of the numbers that it told, also of a canary ---- */
+
+static const struct text number_word = TEXT_LIT ("number.");
+
+/* What follows `number.`; false: the fact is another. */
+static bool is_number (const struct var *fact, struct text *name)
+{
+    *name = fact->name;
+    if (!text_starts (fact->name, number_word.ptr))
+        return false;
+    text_skip (name, number_word.len);
+    return true;
+}
+
+static const struct var *find_number (const struct result *result, struct text name)
+{
+    struct text seen;
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        if (is_number (&result->facts.items[i], &seen) && text_equal (seen, name))
+            return &result->facts.items[i];
+    return NULL;
+}
+
+/* NULL: none is near. */
+static const char *nearest_number (const struct result *result, struct text name, struct arena *arena)
+{
+    const char **names = arena_array (arena, result->facts.n, sizeof (*names));
+    struct text seen;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < result->facts.n; i++)
+        if (is_number (&result->facts.items[i], &seen))
+            names[n++] = text_copy (arena, seen).ptr;
+    return text_nearest (name, names, n);
+}
+
+static bool is_at_least (struct text value, double least)
+{
+    char copy[64], *end = copy;
+    double number = text_to_c (value, copy, sizeof copy) ? strtod (copy, &end) : NAN;
+    return end != copy && *end == '\0' && number >= least;
+}
+
+/* A floor of the profile is of no rung by itself: only a number that is nearly its name says that it is misspelt. */
+static bool nobody_told (const struct judge_case *of, const struct floor *floor, struct arena *arena,
+                         struct verdict *out)
+{
+    const char *near = nearest_number (of->result, floor->name, arena);
+    struct text advice = near ? text_format (arena, "; did it mean %s?", near) : (struct text){ 0 };
+    if (floor->may_be_left && !near)
+        return true;
+    return verdict_set (
+        out, OUTCOME_FAILED, OWNER_LAUNCH,
+        text_format (arena, "told no number %.*s, and at least %g is asked for by %.*s%.*s", TEXT_ARG (floor->name),
+                     floor->least, TEXT_ARG (floor->of), TEXT_ARG (advice)),
+        "a floor that nothing is held against proves nothing: correct its name, or let the program tell "
+        "the number");
+}
+
+static bool is_reached (const struct judge_case *of, const struct floor *floor, struct arena *arena,
+                        struct verdict *out)
+{
+    const struct var *number = find_number (of->result, floor->name);
+    if (!number)
+        return nobody_told (of, floor, arena, out);
+    if (is_at_least (number->value, floor->least))
+        return true;
+    return verdict_set (
+        out, OUTCOME_FAILED, OWNER_DEVICE,
+        text_format (arena, "%.*s is %.*s, and at least %g is asked for by %.*s", TEXT_ARG (floor->name),
+                     TEXT_ARG (number->value), floor->least, TEXT_ARG (floor->of)),
+        "see how the host stands beside the others: sliceup drift; where all are below it, the floor is "
+        "of another machine type, or other work runs on them");
+}
+
+/* Of a cold pass the numbers have compilation in them. */
+bool evidence_reaches_floors (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    for (uint32_t i = 0; of->key.pass != PASS_COLD && i < of->rung->floors.n; i++)
+        if (!is_reached (of, &of->rung->floors.items[i], arena, out))
+            return false;
+    return true;
 }

@@ -257,7 +257,7 @@ TEST (sizes_have_units)
         assert_false (size_parse (text_of (bad[i]), &bytes));
 }
 
-TEST (the_nearest_word_is_proposed_only_when_near)
+TEST (the_text_nearest_is_proposed_only_when_near)
 {
     static const char *const known[] = { "profile", "pins", "limits", "ladder" };
     static const struct {
@@ -266,7 +266,7 @@ TEST (the_nearest_word_is_proposed_only_when_near)
                   { "lader", "ladder" },        { "xyzzy", NULL },        { "", NULL },      { "q", NULL },
                   { "profiling-options", NULL } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *near = nearest_word (text_of (cases[i].word), known, 4);
+        const char *near = text_nearest (text_of (cases[i].word), known, 4);
         if ((near == NULL) != (cases[i].near == NULL) || (near && strcmp (near, cases[i].near) != 0))
             fail_msg ("'%s' brought %s", cases[i].word, near ? near : "nothing");
     }

@@ -120,14 +120,20 @@ static void set_limit (struct rung *rung, struct text name, struct text value, s
     record_path_set (&rung_record, rung, text_format (arena, "demands[%u].most", i), value, arena);
 }
 
-/* "counter NAME", "at most NAME", or a path that begins with result, rung or plan. */
+static void set_floor (struct rung *rung, struct text name, struct text value, struct arena *arena)
+{
+    record_path_set (&rung_record, rung, TEXT_LIT ("floors[0].name"), name, arena);
+    record_path_set (&rung_record, rung, TEXT_LIT ("floors[0].least"), value, arena);
+}
+
+/* "counter NAME", "at most NAME", "floor NAME", or a path that begins with result, rung or plan. */
 static void set_line (struct bench *bench, struct text name, struct text value, struct arena *arena)
 {
-    static const char *const begins[] = { "counter ", "at most ", "result.", "rung.", "plan.", "of.writer" };
+    static const char *const begins[] = { "counter ", "at most ", "result.", "rung.", "plan.", "of.writer", "floor " };
     size_t kind = 0;
-    while (kind < 6 && !text_starts (name, begins[kind]))
+    while (kind < 7 && !text_starts (name, begins[kind]))
         kind++;
-    assert_true (kind < 6);
+    assert_true (kind < 7);
     uint32_t len = (uint32_t) strlen (begins[kind]);
     struct text rest = { name.ptr + len, name.len - len };
     if (kind == 0)
@@ -140,8 +146,10 @@ static void set_line (struct bench *bench, struct text name, struct text value, 
         record_path_set (&rung_record, bench->rung, rest, value, arena);
     else if (kind == 4)
         record_path_set (&plan_record, &bench->plan, rest, value, arena);
-    else
+    else if (kind == 5)
         bench->of.writer = text_is (value, "true");
+    else
+        set_floor (bench->rung, rest, value, arena);
 }
 
 static void set_lines (struct bench *bench, struct text lines, struct arena *arena)

@@ -7,15 +7,13 @@ disturbance meets a few samples of each, and the median of the samples is told, 
 One call of a program works for milliseconds, whatever the device, or its dispatch would be measured: sizes depend on the
 platform. Products of float32 ask for the highest precision, so that no matrix unit rounds them.
 args: size (of the matrices), mib (of arrays that are copied), rounds (60), window_ms (60: of one sample, twice
-as long for products),
-floor ([]: "NAME NUMBER", the least rate that passes, in the unit of its name).
+as long for products). A floor is `min` of the rung or the profile.
 """
 
 import statistics
 import time
 
 import sliceup_jax
-from sliceup_canary import Failure
 
 # platform -> size of matrices, MiB of arrays: 1 GFLOP and 4.4 TFLOP a call
 SIZES = {"cpu": (512, 32)}
@@ -49,10 +47,6 @@ class Measure:
         spread = statistics.median(abs(one - rate) for one in self.rates) / rate
         canary.fact(f"number.speed.{self.name}", f"{rate:.4g}")
         canary.fact(f"spread.speed.{self.name}", f"{100 * spread:.1f} %")
-
-    def hold(self, floor):
-        if self.rate() < floor:
-            raise Failure("device", f"{self.name} is {self.rate():.4g}, below the floor of {floor:.4g} that the rung asks for")
 
 
 def chained(jax, dtype):
@@ -148,24 +142,9 @@ def measure_collectives(session):
         canary.fact(f"collective.{name}_gbs", f"{4e-9 * rest / statistics.median(times[1:]):.3g}")
 
 
-def floors_of(words, names):
-    """["matmul_f32_gflops 100"] to {"matmul_f32_gflops": 100.0}."""
-    floors = {}
-    for word in words:
-        name, _, number = word.partition(" ")
-        try:
-            floors[name] = float(number)
-        except ValueError:
-            raise Failure("launch", f"args.floor has {word!r}, expected \"NAME NUMBER\"") from None
-        if name not in names:
-            raise Failure("launch", f"args.floor names {name}, expected one of {', '.join(names)}")
-    return floors
-
-
 def body(session):
     canary, args = session.canary, session.canary.args
     measures = list(local_measures(session))
-    floors = floors_of(args.get("floor", []), [measure.name for measure in measures])
     for measure in measures:
         measure.work()  # compiles
     if canary.world > 1:
@@ -182,8 +161,6 @@ def body(session):
     canary.fact("number.speed.compute", f"{statistics.geometric_mean(products):.4g}")
     canary.phase("collectives")
     measure_collectives(session)
-    for measure in measures:
-        measure.hold(floors.get(measure.name, 0))
 
 
 sliceup_jax.run(body)
