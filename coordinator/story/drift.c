@@ -167,26 +167,12 @@ static int by_finding (const void *a, const void *b)
     return order ? order : (x->host > y->host) - (x->host < y->host);
 }
 
-enum { NO_HOST = UINT32_MAX };
-
-static uint32_t *index_of_rank (const struct drift_comparison *work, uint32_t *ranks_n)
-{
-    *ranks_n = work->hosts.n ? HOSTS_MAX + 1 : 0;
-    uint32_t *index = arena_array (work->arena, *ranks_n, sizeof (*index));
-    for (uint32_t rank = 0; rank < *ranks_n; rank++)
-        index[rank] = NO_HOST;
-    for (uint32_t i = 0; i < work->hosts.n; i++)
-        if (work->hosts.receipts[i] && work->hosts.receipts[i]->rank < *ranks_n)
-            index[work->hosts.receipts[i]->rank] = i;
-    return index;
-}
-
 static void add_topology_finding (struct drift_comparison *work, const struct topology_finding *findings, uint32_t n,
                                   const uint32_t *index, uint32_t ranks_n)
 {
     uint32_t *hosts = arena_array (work->arena, n, sizeof (*hosts)), hosts_n = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (findings[i].host < ranks_n && index[findings[i].host] != NO_HOST)
+        if (findings[i].host < ranks_n && index[findings[i].host] != DRIFT_NO_HOST)
             hosts[hosts_n++] = index[findings[i].host];
     if (hosts_n)
         add_impossible (work, findings->fact, findings->what, findings->next, hosts, hosts_n);
@@ -198,7 +184,7 @@ static void judge_topology (struct drift_comparison *work)
     uint32_t ranks_n, from = 0;
     if (!found || found->n == 0 || work->query->rung.len)
         return;
-    uint32_t *index = index_of_rank (work, &ranks_n);
+    uint32_t *index = drift_index_of_rank (&work->hosts, work->arena, &ranks_n);
     struct topology_finding *sorted = arena_copy (work->arena, found->items, found->n * sizeof (*sorted));
     qsort (sorted, found->n, sizeof (*sorted), by_finding);
     for (uint32_t i = 1; i <= found->n; i++)
@@ -268,6 +254,8 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
     fill_table (&work);
     find_silences (&work, find_silent (&work));
     drift_facts_judge (&work);
+    if (!query->rung.len)
+        drift_links_judge (&work);
     drift_measures_judge (&work, receipt);
     judge_topology (&work);
     if (!query->rung.len)

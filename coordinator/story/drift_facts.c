@@ -384,7 +384,7 @@ static void sort_out (struct drift_comparison *work, struct drift_fact *fact, st
     work->out->compared++;
     if (rule->kind == DRIFT_NEAR_ZERO)
         judge_near_zero (work, fact, rule, shown);
-    else if (equal && !pinned.len)
+    else if ((equal && !pinned.len) || text_starts (fact->name, DRIFT_OF_LINK))
         return;
     else if (rule->kind == DRIFT_IGNORED)
         work->out->ignored++;

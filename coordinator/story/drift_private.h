@@ -129,6 +129,12 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
 /* The value, with the host's own name, and its rank where that stands in a path, replaced. */
 struct text drift_without_place (struct text value, struct text host, uint32_t rank, struct arena *arena);
 
+/* By rank, the host; DRIFT_NO_HOST: none has it. */
+enum { DRIFT_NO_HOST = UINT32_MAX };
+uint32_t *drift_index_of_rank (const struct drift_hosts *hosts, struct arena *arena, uint32_t *ranks_n);
+/* drift_links.c: findings from what every two hosts measured with each other. */
+#define DRIFT_OF_LINK "number.link."
+void drift_links_judge (struct drift_comparison *work);
 /* drift_facts.c: findings from what is said, and the hosts that others are held against. */
 void drift_facts_judge (struct drift_comparison *work);
 /* drift_measures.c: findings from what was measured. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 enum { FALLBACKS_SHOWN = 4 };
@@ -248,37 +249,18 @@ bool command_keeps_limits (const struct judge_case *of, struct arena *arena, str
 
 /* ---- the floors of the numbers that it told, also of a canary ---- */
 
-static const struct text number_word = TEXT_LIT ("number.");
+#define NUMBER_FACT "number."
 
-/* What follows `number.`; false: the fact is another. */
-static bool is_number (const struct var *fact, struct text *name)
-{
-    *name = fact->name;
-    if (!text_starts (fact->name, number_word.ptr))
-        return false;
-    text_skip (name, number_word.len);
-    return true;
-}
-
-static const struct var *find_number (const struct result *result, struct text name)
-{
-    struct text seen;
-    for (uint32_t i = 0; i < result->facts.n; i++)
-        if (is_number (&result->facts.items[i], &seen) && text_equal (seen, name))
-            return &result->facts.items[i];
-    return NULL;
-}
-
-/* NULL: none is near. */
-static const char *nearest_number (const struct result *result, struct text name, struct arena *arena)
+/* "; did it mean disk_mbps?", of the numbers that it told; empty: none is near. */
+static struct text nearest_number (const struct result *result, struct text name, struct arena *arena)
 {
     const char **names = arena_array (arena, result->facts.n, sizeof (*names));
-    struct text seen;
     uint32_t n = 0;
     for (uint32_t i = 0; i < result->facts.n; i++)
-        if (is_number (&result->facts.items[i], &seen))
-            names[n++] = text_copy (arena, seen).ptr;
-    return text_nearest (name, names, n);
+        if (text_starts (result->facts.items[i].name, NUMBER_FACT))
+            names[n++] = text_copy (arena, result->facts.items[i].name).ptr + strlen (NUMBER_FACT);
+    const char *near = text_nearest (name, names, n);
+    return near ? text_format (arena, "; did it mean %s?", near) : (struct text){ 0 };
 }
 
 static bool is_at_least (struct text value, double least)
@@ -288,40 +270,31 @@ static bool is_at_least (struct text value, double least)
     return end != copy && *end == '\0' && number >= least;
 }
 
-/* A floor of the profile is of no rung by itself: only a number that is nearly its name says that it is misspelt. */
-static bool nobody_told (const struct judge_case *of, const struct floor *floor, struct arena *arena,
-                         struct verdict *out)
-{
-    const char *near = nearest_number (of->result, floor->name, arena);
-    struct text advice = near ? text_format (arena, "; did it mean %s?", near) : (struct text){ 0 };
-    if (floor->may_be_left && !near)
-        return true;
-    return verdict_set (
-        out, OUTCOME_FAILED, OWNER_LAUNCH,
-        text_format (arena, "told no number %.*s, and at least %g is asked for by %.*s%.*s", TEXT_ARG (floor->name),
-                     floor->least, TEXT_ARG (floor->of), TEXT_ARG (advice)),
-        "a floor that nothing is held against proves nothing: correct its name, or let the program tell "
-        "the number");
-}
-
+/* A floor of the profile is of no rung by itself, so it holds where its number is told. */
 static bool is_reached (const struct judge_case *of, const struct floor *floor, struct arena *arena,
                         struct verdict *out)
 {
-    const struct var *number = find_number (of->result, floor->name);
-    if (!number)
-        return nobody_told (of, floor, arena, out);
-    if (is_at_least (number->value, floor->least))
+    struct text value, name = text_format (arena, NUMBER_FACT "%.*s", TEXT_ARG (floor->name));
+    bool told = var_find ((const var_list *) &of->result->facts, name, &value);
+    if (told ? is_at_least (value, floor->least) : floor->may_be_left)
         return true;
+    struct text near = told ? value : nearest_number (of->result, floor->name, arena);
+    if (!told)
+        return verdict_set (out, OUTCOME_FAILED, OWNER_LAUNCH,
+                            text_format (arena, "told no number %.*s, and at least %g is asked for by %.*s%.*s",
+                                         TEXT_ARG (floor->name), floor->least, TEXT_ARG (floor->of), TEXT_ARG (near)),
+                            "a floor that nothing is held against proves nothing: correct its name, or let the program "
+                            "tell the number");
     return verdict_set (
         out, OUTCOME_FAILED, OWNER_DEVICE,
         text_format (arena, "%.*s is %.*s, and at least %g is asked for by %.*s", TEXT_ARG (floor->name),
-                     TEXT_ARG (number->value), floor->least, TEXT_ARG (floor->of)),
+                     TEXT_ARG (value), floor->least, TEXT_ARG (floor->of)),
         "see how the host stands beside the others: sliceup drift; where all are below it, the floor is "
         "of another machine type, or other work runs on them");
 }
 
 /* Of a cold pass the numbers have compilation in them. */
-bool evidence_reaches_floors (const struct judge_case *of, struct arena *arena, struct verdict *out)
+bool floors_are_reached (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     for (uint32_t i = 0; of->key.pass != PASS_COLD && i < of->rung->floors.n; i++)
         if (!is_reached (of, &of->rung->floors.items[i], arena, out))

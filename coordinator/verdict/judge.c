@@ -506,29 +506,11 @@ static bool sealed (const struct judge_case *of, struct arena *arena, struct ver
 
 typedef bool judge_step_fn (const struct judge_case *of, struct arena *arena, struct verdict *out);
 static judge_step_fn *const steps[] = {
-    was_received,
-    same_storage,
-    untouched,
-    could_start,
-    was_let_run,
-    ended_well,
-    said_no_failure,
-    kept_to_protocol,
-    gave_evidence,
-    command_log_is_clean,
-    ran_where_asked,
-    only_compiled,
-    probe_showed,
-    values_right,
-    command_keeps_limits,
-    protected_enough,
-    not_known_bad,
-    bundle_serves,
-    sealed,
-    restored,
-    has_room,
-    as_expected,
-    evidence_reaches_floors,
+    was_received,     same_storage,    untouched,          could_start,   was_let_run,
+    ended_well,       said_no_failure, kept_to_protocol,   gave_evidence, command_log_is_clean,
+    ran_where_asked,  only_compiled,   probe_showed,       values_right,  command_keeps_limits,
+    protected_enough, not_known_bad,   bundle_serves,      sealed,        restored,
+    has_room,         as_expected,     floors_are_reached,
 };
 
 /* What the worker found on its host after the failure: who holds the device, or what is full. */

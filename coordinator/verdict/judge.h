@@ -40,7 +40,7 @@ bool command_log_is_clean (const struct judge_case *of, struct arena *arena, str
  * the rung names none, and not `any`, a command must not report another than the profile's. */
 bool evidence_ran_where_asked (const struct judge_case *of, struct arena *arena, struct verdict *out);
 /* Is every number that the program, also a canary, told at least what the rung and the profile ask for? */
-bool evidence_reaches_floors (const struct judge_case *of, struct arena *arena, struct verdict *out);
+bool floors_are_reached (const struct judge_case *of, struct arena *arena, struct verdict *out);
 bool command_keeps_limits (const struct judge_case *of, struct arena *arena, struct verdict *out);
 
 /* ---- slice_variables.c ----

@@ -1,5 +1,7 @@
 #include "coordinator/view/drift_view.h"
 
+#include <string.h>
+
 #include "common/base/duration.h"
 #include "coordinator/verdict/flag_set.h"
 #include "coordinator/view/line.h"
@@ -114,14 +116,17 @@ static void drift_sentence_add_place (const struct drift_item *item, struct buf 
 /* "fact kernel.release"; of what programs of rungs gave, what it is. */
 static void drift_sentence_add_fact (const struct drift_item *item, struct buf *out)
 {
-    static const struct text output = TEXT_LIT ("fact output."), number = TEXT_LIT ("fact number.");
-    bool printed = text_starts (item->fact, output.ptr), told = text_starts (item->fact, number.ptr);
-    uint32_t from = printed ? output.len : told ? number.len : 0;
-    buf_printf (out, "%s%.*s",
-                printed ? "output of rung "
-                : told  ? "number "
-                        : "",
-                (int) (item->fact.len - from), item->fact.ptr + from);
+    static const char *const words[][2] = { { "fact output.", "output of rung " },
+                                            { "fact number.link.between_", "link between them, " },
+                                            { "fact number.link.fastest_", "its fastest link, " },
+                                            { "fact number.", "number " } };
+    struct text fact = item->fact;
+    for (size_t i = 0; i < sizeof words / sizeof *words && fact.ptr == item->fact.ptr; i++)
+        if (text_starts (fact, words[i][0])) {
+            text_skip (&fact, (uint32_t) strlen (words[i][0]));
+            buf_puts (out, words[i][1]);
+        }
+    buf_printf (out, "%.*s", TEXT_ARG (fact));
 }
 
 /* ---- words of flags ---- */
@@ -216,7 +221,7 @@ static void say_outlier (const struct drift_item *item, const struct drift_group
     drift_sentence_add_number (item, group->number, out);
     buf_puts (out, ", ");
     drift_sentence_add_number (item, item->median, out);
-    buf_printf (out, " of %u)", others ? others->hosts_n : 0);
+    buf_printf (out, " of %u)", others ? item->measured - (item->groups_n - 1) : 0); /* hosts, or links */
 }
 
 static void say_changed (const struct drift_item *item, const struct drift_group *group,

@@ -308,22 +308,34 @@ class Speed(Jax):
     QUICK = {"rounds": 3, "window_ms": 5, "size": 64, "mib": 1}
 
     def test_each_host_tells_its_rates_and_one_below_a_floor_is_named(self):
-        rung = {"id": "speed", "canary": "jax/speed.py", "scope": "slice", "timeout": "2m"}
-        floor = {"floor": ["matmul_f32_gflops 1e9", "matmul_bf16_gflops 1e-9"]}
-        for args in (self.QUICK, {**self.QUICK, **floor}):
-            ended = self.climb([{**rung, "args": args}], hosts=2, mesh={"data": 2, "model": 2})
+        rung = {"id": "speed", "canary": "jax/speed.py", "scope": "slice", "timeout": "2m", "args": self.QUICK}
+        for floors in ({}, {"min": {"speed.matmul_bf16_gflops": "1e-9", "speed.matmul_f32_gflops": 1e9}}):
+            ended = self.climb([{**rung, **floors}], hosts=2, mesh={"data": 2, "model": 2})
             told = self.attempt(self.lab.receipt(), "h1", "speed")
-            if "floor" not in args:
+            if not floors:
                 self.passes(ended)
                 facts = self.lab.receipt()["hosts"][1]["facts"]
-                rates = [name for name in facts if name.startswith("number.speed.")]
-                self.assertEqual(8, len(rates), facts)
-                self.assertEqual(7, sum(name.startswith("spread.speed.") for name in facts))
-                self.assertEqual(10, sum(name.startswith("collective.") for name in facts), "five kinds over two axes")
-                self.assertTrue(all(float(facts[name]) > 0 for name in rates), facts)
+                for kind, numbers in (("speed", 8), ("collective", 30), ("storage", 2)): # five kinds, two axes, three sizes
+                    rates = [name for name in facts if name.startswith(f"number.{kind}.")]
+                    self.assertEqual(numbers, len(rates), facts)
+                    spreads = sum(name.startswith(f"spread.{kind}.") for name in facts)
+                    self.assertEqual(numbers - (kind == "speed"), spreads) # the mean of two has none
+                    self.assertTrue(all(float(facts[name]) > 0 for name in rates), facts)
             else:
                 self.assertEqual(("failed", "device"), (told["outcome"], told["cause"]["owner"]))
-                self.assertRegex(told["cause"]["text"], r"matmul_f32_gflops is [\d.]+, below the floor of 1e\+09")
+                self.assertRegex(told["cause"]["text"], r"^speed\.matmul_f32_gflops is [\d.]+, and at least 1e\+09 is asked for by "
+                                                        r"min of rung speed \(\S+:\d+\)$")
+
+    def test_every_two_hosts_tell_of_their_link(self):
+        rung = {"id": "links", "canary": "jax/links.py", "scope": "slice", "timeout": "2m", "args": {"turns": 1, "large": 65536}}
+        self.passes(self.climb([rung], hosts=3, mesh={"data": 3, "model": 2}))
+        for host in self.lab.receipt()["hosts"]:
+            others = {str(rank) for rank in range(3)} - {str(host["rank"])}
+            told = {name: float(value) for name, value in host["facts"].items() if name.startswith("number.link.")}
+            self.assertEqual({f"number.link.{peer}_{unit}" for peer in others for unit in ("gbs", "per_s")} | {"number.link.slowest_gbs"},
+                             set(told))
+            self.assertTrue(all(value > 0 for value in told.values()), told)
+            self.assertEqual(len(others) * 2, sum(name.startswith("spread.link.") for name in host["facts"]))
 
 
 class Liars(Jax):

@@ -20,6 +20,11 @@ class Faults:
         self._rules([f"add rule inet lab in iifname eth0 numgen random mod 100 < {percent} drop\n",
                      f"add rule inet lab out oifname eth0 numgen random mod 100 < {percent} drop\n"])
 
+    def slow(self, addresses, packets):
+        """To and from each of these, more packets a second are lost. (A limit of bytes lets a whole second's through at once.)"""
+        self._rules([f"add rule inet lab {way} ip {end} {address} limit rate over {packets}/second burst 20 packets drop\n"
+                     for address in addresses for way, end in (("in", "saddr"), ("out", "daddr"))])
+
     def heal(self):
         self._rules([])
 

@@ -192,6 +192,93 @@ TEST_ON (slice, what_to_do_about_clocks_depends_on_how_many_are_off)
     assert_text (slice->drift.items[0].next, "most hosts are off by as much, so look at the coordinator's clock first");
 }
 
+/* ---- links ---- */
+
+static const struct drift_rule link_rules[] = {
+    { .fact = TEXT_LIT ("fact hostname"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("fact number.link.*"), .kind = DRIFT_TOLERANCE, .tolerance = 1, .rate = true },
+};
+static const struct drift_query of_links = { .rules = link_rules, .rules_n = 2 };
+
+/* Both hosts tell of their link; of ranks that are no host nobody hears. */
+static void tell_link (struct slice *slice, uint32_t a, uint32_t b, const char *rate)
+{
+    for (int end = 0; end < 2; end++, b ^= a, a ^= b, b ^= a) {
+        struct host_receipt *at = host (slice, a);
+        struct var *facts = arena_array (&slice->arena, at->facts.n + 1, sizeof *facts);
+        memcpy (facts, at->facts.items, at->facts.n * sizeof *facts);
+        uint32_t n = 0;
+        struct text name = text_format (&slice->arena, "number.link.%u_gbs", b);
+        while (n < at->facts.n && !text_equal (facts[n].name, name))
+            n++;
+        facts[n] = (struct var){ name, text_of (rate) };
+        at->facts.n += n == at->facts.n;
+        at->facts.items = facts;
+    }
+}
+
+static void tell_links (struct slice *slice, uint32_t hosts)
+{
+    static const char *const rates[] = { "0.98", "1", "1", "1", "1.03" };
+    done (slice);
+    make (slice, hosts);
+    for (uint32_t a = 0; a < hosts; a++)
+        for (uint32_t b = a + 1; b < hosts; b++)
+            tell_link (slice, a, b, rates[(a + b) % 5]);
+}
+
+TEST_ON (slice, a_slow_link_is_named_as_a_pair_and_its_hosts_are_not)
+{
+    tell_links (slice, 4);
+    assert_has (first_line (slice, &of_links), "no drift: 4 hosts");
+    tell_link (slice, 3, 1, "0.24");
+    assert_string_equal (first_line (slice, &of_links),
+                         "h[1,3]: link between them, gbs 0.24 × the median (0.24, 1 of 5)");
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.reference_n, 2);
+    tell_link (slice, 1, 2, "0.3");
+    first_line (slice, &of_links);
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.items[0].groups_n, 3);
+}
+
+TEST_ON (slice, a_host_all_of_whose_links_are_slow_is_named_and_they_are_not)
+{
+    tell_links (slice, 4);
+    for (uint32_t b = 0; b < 4; b++)
+        if (b != 2)
+            tell_link (slice, 2, b, "0.2");
+    assert_has (first_line (slice, &of_links), "h2: its fastest link, gbs 0.2 × the median (0.2, ");
+    assert_int_equal (slice->drift.findings, 1);
+    tell_links (slice, 6); /* and beside it a slow link of others is seen */
+    for (uint32_t b = 0; b < 6; b++)
+        if (b != 2)
+            tell_link (slice, 2, b, "0.2");
+    tell_link (slice, 0, 5, "0.2");
+    first_line (slice, &of_links);
+    assert_int_equal (slice->drift.findings, 2);
+    tell_link (slice, 2, 3, "0.9"); /* one good link: its others are slow by themselves */
+    assert_has (first_line (slice, &of_links), "link between them");
+    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.items[0].groups_n, 1 + 5);
+}
+
+TEST_ON (slice, links_that_are_few_or_nonsense_name_nobody)
+{
+    tell_links (slice, 3);
+    tell_link (slice, 0, 1, "0.1");
+    assert_has (first_line (slice, &of_links), "no drift: 3 hosts");
+    assert_int_equal (slice->drift.too_few, 1);
+    tell_links (slice, 4);
+    static const char *const odd[] = { "number.link.9_gbs", "number.link._gbs", "number.link.99999999999999_gbs",
+                                       "number.link.1", "number.link.0_gbs" };
+    for (uint32_t i = 0; i < 5; i++)
+        host (slice, 0)->facts.items[2 + i].name = text_of (odd[i]);
+    assert_has (first_line (slice, &of_links), "fact f"); /* those that others have and this host has not */
+    for (uint32_t i = 0; i < slice->drift.findings; i++)
+        assert_false (text_find (slice->drift.items[i].fact, TEXT_LIT ("link"), NULL));
+}
+
 TEST_ON (slice, receipts_say_the_same_sentence)
 {
     struct drift_sentence_list said;

@@ -1,0 +1,110 @@
+"""What nvidia-smi prints becomes facts: real lines of public logs, and what no healthy command prints.
+
+Lines of cards are from public documentation and logs that people pasted: an H100 (driver 595.71.05), a V100 of a cluster's guide
+(32480 MiB) and a GeForce RTX 3070; columns are what their authors asked for, so the header decides.
+"""
+import os
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "worker" / "canaries" / "jax"))
+import sliceup_counters  # noqa: E402
+
+H100 = """index, name, driver_version, pstate, pcie.link.gen.current, temperature.gpu, utilization.gpu [%], utilization.memory [%], \
+memory.total [MiB], memory.free [MiB], memory.used [MiB]
+0, NVIDIA H100 80GB HBM3, 595.71.05, P0, 5, 29, 0 %, 0 %, 81559 MiB, 81081 MiB, 0 MiB
+"""
+V100 = """index, timestamp, utilization.gpu [%], utilization.memory [%], memory.total [MiB], memory.used [MiB], memory.free [MiB]
+0, 2020/11/12 13:48:11.412, 99 %, 52 %, 32480 MiB, 30994 MiB, 1486 MiB
+"""
+ECC = """index, ecc.errors.corrected.volatile.total, ecc.errors.uncorrected.volatile.total, clocks.sm [MHz]
+0, 0, 3, 1980 MHz
+1, 0, [N/A], [Not Supported]
+2, 0, N/A, [Unknown Error]
+"""
+UNKNOWN_FIELD = 'Field "clocks_throttle_reasons.active" is not a valid field to query.\n\n'
+
+
+class Nvidia(unittest.TestCase):
+    def told(self, text):
+        return dict(sliceup_counters.nvidia_facts(text))
+
+    def test_values_stand_with_their_units_by_card(self):
+        self.assertEqual({"nvidia-smi.0.temperature.gpu": "29", "nvidia-smi.0.utilization.gpu": "0 %",
+                          "nvidia-smi.0.utilization.memory": "0 %", "nvidia-smi.0.memory.total": "81559 MiB",
+                          "nvidia-smi.0.memory.used": "0 MiB"}, self.told(H100))
+        self.assertEqual("30994 MiB", self.told(V100)["nvidia-smi.0.memory.used"])
+
+    def test_what_is_not_supported_is_absent_and_not_zero(self):
+        self.assertEqual({"nvidia-smi.0.ecc.errors.uncorrected.volatile.total": "3", "nvidia-smi.0.clocks.sm": "1980 MHz"},
+                         self.told(ECC))
+
+    def test_what_is_no_table_tells_nothing(self):
+        for text in ("", "\n\n", UNKNOWN_FIELD, "No devices were found\n", H100.splitlines()[1], "index\n", "index, clocks.sm [MHz]\n0\n",
+                     "index, clocks.sm [MHz]\n\u0663, 5 MHz\n", "index, clocks.sm [MHz]\n-1, 5 MHz\n1e3, 5\n",
+                     "index, clocks.sm [MHz]\n0, \x1b[31m5\n", f"index, clocks.sm [MHz]\n0, {'5' * 65}\n"):
+            self.assertEqual({}, self.told(text), text)
+
+    def test_it_is_bounded(self):
+        many = "index, clocks.sm [MHz]\n" + "".join(f"{card}, 5 MHz\n" for card in range(999))
+        self.assertEqual(sliceup_counters.DEVICES, len(self.told(many)))
+
+    def test_a_command_that_is_not_here_fails_or_hangs_tells_nothing(self):
+        self.assertEqual("", sliceup_counters.nvidia_smi("/nonexistent/nvidia-smi"))
+        with tempfile.TemporaryDirectory() as folder:
+            command = pathlib.Path(folder) / "nvidia-smi"
+            for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("head -c 999999 /dev/zero", "\0" * (1 << 16))):
+                command.write_text(f"#!/bin/sh\n{script}\n")
+                command.chmod(stat.S_IRWXU)
+                self.assertEqual(want, sliceup_counters.nvidia_smi(str(command)))
+            command.write_text("#!/bin/sh\nexec sleep 60\n")
+            sliceup_counters.SECONDS, usual = 0.2, sliceup_counters.SECONDS
+            self.addCleanup(setattr, sliceup_counters, "SECONDS", usual)
+            self.assertEqual("", sliceup_counters.nvidia_smi(str(command)))
+
+    def test_without_libtpu_nothing_is_told(self):
+        self.assertEqual([], list(sliceup_counters.libtpu_facts()))
+
+
+class Libtpu(unittest.TestCase):
+    """A module in place of libtpu's, which needs the chips: by its documented calls."""
+
+    def told(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder) / "libtpu" / "sdk"
+            package.mkdir(parents=True)
+            (package.parent / "__init__.py").touch()
+            (package / "__init__.py").touch()
+            (package / "tpumonitoring.py").write_text(text)
+            sys.path.insert(0, folder)
+            try:
+                return dict(sliceup_counters.libtpu_facts())
+            finally:
+                sys.path.remove(folder)
+                for name in [name for name in sys.modules if name.split(".")[0] == "libtpu"]:
+                    del sys.modules[name]
+
+    MODULE = """
+class Metric:
+    def __init__(self, values):
+        self.values = values
+    def data(self):
+        return self.values
+KNOWN = {"duty_cycle_pct": ["12.50", "0.00"], "hbm_capacity_usage": [], "tensorcore_util": RAISES, "own": ["1"]}
+def list_supported_metrics():
+    return list(KNOWN)
+def get_metric(name):
+    return Metric(KNOWN[name]) if KNOWN[name] is not None else 1 / 0
+"""
+
+    def test_what_this_version_knows_and_answers_is_told(self):
+        self.assertEqual({"libtpu-sdk.duty_cycle_pct": "12.50,0.00"}, self.told(self.MODULE.replace("RAISES", "None")))
+        self.assertEqual({}, self.told("raise OSError ('no chips')"))
+
+
+if __name__ == "__main__":
+    unittest.main()
