@@ -10,15 +10,23 @@ args: size (of the matrices), mib (of arrays that are copied), rounds (60), wind
 as long for products). A floor is `min` of the rung or the profile.
 """
 
+import contextlib
+import os
 import statistics
 import time
 
+import sliceup_counters
 import sliceup_jax
 
 # platform -> size of matrices, MiB of arrays: 1 GFLOP and 4.4 TFLOP a call
 SIZES = {"cpu": (512, 32)}
 ON_ACCELERATORS = (8192, 1024)
 PRODUCTS = 4
+
+# platform -> KiB a device of what collectives move: the smallest shows latency, the largest bandwidth
+KIB = {"cpu": (4, 256, 1024)}
+KIB_ON_ACCELERATORS = (64, 1024, 16384)
+COLLECTIVES_TIMED, FILES_TIMED, FILE_MIB = 6, 5, 16
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
 
@@ -42,11 +50,11 @@ class Measure:
     def rate(self):
         return statistics.median(self.rates)
 
-    def tell(self, canary):
+    def tell(self, canary, family="speed"):
         rate = self.rate()
         spread = statistics.median(abs(one - rate) for one in self.rates) / rate
-        canary.fact(f"number.speed.{self.name}", f"{rate:.4g}")
-        canary.fact(f"spread.speed.{self.name}", f"{100 * spread:.1f} %")
+        canary.fact(f"number.{family}.{self.name}", f"{rate:.4g}")
+        canary.fact(f"spread.{family}.{self.name}", f"{100 * spread:.1f} %")
 
 
 def chained(jax, dtype):
@@ -114,32 +122,64 @@ def collective(jax, kind, axis, size):
     }[kind]
 
 
-def collective_programs(session, rest):
-    """(name, compiled, array) of every kind over every axis of more than one device, on arrays of (devices * rest,)."""
+def collective_programs(session, kib):
+    """(name, compiled, array) of every kind over every axis of more than one device, on arrays of (devices * rest,) float32."""
     jax, canary = session.jax, session.canary
     spec = jax.sharding.PartitionSpec(canary.axes)
+    # `kib` a device or a little more: so many floats that every axis divides them.
+    rest = -(-(kib << 8) // session.mesh.size) * session.mesh.size
     array = session.place(session.numpy.ones(session.mesh.size * rest, session.numpy.float32), canary.axes)
     for axis, size in zip(canary.axes, canary.sizes):
         for kind in KINDS if size > 1 else ():
             mapped = jax.shard_map(collective(jax, kind, axis, size), mesh=session.mesh, in_specs=spec, out_specs=spec, check_vma=False)
-            yield f"{kind}.{axis}", jax.jit(mapped).lower(array).compile(), array
+            yield Measure(f"{kind}.{axis}.{kib}KiB_gbs", 4e-9 * rest, None), jax.jit(mapped).lower(array).compile(), array
 
 
 def measure_collectives(session):
     """Alike on all hosts, in the same order and as often, since each waits for all."""
     canary = session.canary
-    # Floats a device, 1 MiB or a little more: so many that every axis divides them.
-    rest = -(-(1 << 18) // session.mesh.size) * session.mesh.size
-    programs = list(collective_programs(session, rest))
+    programs = [one for kib in KIB.get(session.platform, KIB_ON_ACCELERATORS) for one in collective_programs(session, kib)]
     if canary.world > 1:
-        canary.gate("collectives", "agree", ",".join(name for name, _, _ in programs))
-    for name, program, array in programs:
-        times = []
-        for _ in range(8):
+        canary.gate("collectives", "agree", str(len(programs)))
+    for measure, program, array in programs:
+        session.jax.block_until_ready(program(array))
+        for _ in range(COLLECTIVES_TIMED):
             began = time.perf_counter()
             session.jax.block_until_ready(program(array))
-            times.append(time.perf_counter() - began)
-        canary.fact(f"collective.{name}_gbs", f"{4e-9 * rest / statistics.median(times[1:]):.3g}")
+            measure.rates.append(measure.amount / (time.perf_counter() - began))
+        measure.tell(canary, "collective")
+
+
+def measure_files(canary, name, folder):
+    """Whole files written until they are on the storage, and read back; all hosts do it at once, and share what they share."""
+    bytes_, path = os.urandom(FILE_MIB << 20), os.path.join(folder, f"speed-{canary.rank}-{os.getpid()}")
+    write, read = Measure(f"{name}_write_gbs", 1e-9 * len(bytes_), None), Measure(f"{name}_read_gbs", 1e-9 * len(bytes_), None)
+    try:
+        for _ in range(FILES_TIMED):
+            began = time.perf_counter()
+            with open(path, "wb") as file:
+                file.write(bytes_)
+                file.flush()
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # the next read is of the storage
+            written = time.perf_counter()
+            with open(path, "rb") as file:
+                canary.check(f"{name} bytes read", len(bytes_), len(file.read()))
+            write.rates.append(write.amount / (written - began))
+            read.rates.append(read.amount / (time.perf_counter() - written))
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+    write.tell(canary, "storage")
+    read.tell(canary, "storage")
+
+
+def measure_storage(canary):
+    """Of the attempt's own folder; of the cache's where this attempt may write it."""
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
+    measure_files(canary, "folder", os.environ["HOME"])
+    if cache and os.access(cache, os.W_OK):
+        measure_files(canary, "cache", cache)
 
 
 def body(session):
@@ -161,6 +201,9 @@ def body(session):
     canary.fact("number.speed.compute", f"{statistics.geometric_mean(products):.4g}")
     canary.phase("collectives")
     measure_collectives(session)
+    canary.phase("storage")
+    measure_storage(canary)
+    sliceup_counters.tell(canary)
 
 
 sliceup_jax.run(body)
