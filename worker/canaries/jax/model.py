@@ -1,4 +1,4 @@
-"""A small transformer learns a made language, twice: every loss has the same bits again.
+"""A small transformer learns a made language, twice: every loss has the same bits again, and so have all devices with the same part of the weights.
 
 Adds: everything below in one program: attention, a loss over tokens, gradients, the batch split over the first mesh axis
 and each layer over the last, with the collectives that the compiler chooses. Shapes are in sliceup_transformer.py.
@@ -6,6 +6,7 @@ args: steps (20), batch (48), length (8), width (48), heads (4), layers (2), voc
 to what the mesh divides. With the usual sizes the losses are held against those of float64 on one device, whatever the mesh.
 """
 
+import hashlib
 import math
 
 import sliceup_jax
@@ -38,7 +39,7 @@ def placed(session, weights):
 
 
 def trained(session, jitted, tokens, state, steps):
-    """The losses, one for each step, and how often steps after the first asked the compiler."""
+    """The losses, one for each step, the last state, and how often steps after the first asked the compiler."""
     counted, before, losses = session.canary.counted, 0, []
     for number in range(steps):
         state, loss = jitted(tokens, state)
@@ -46,7 +47,28 @@ def trained(session, jitted, tokens, state, steps):
         before = counted["compile_requests"] if number == 0 else before
     values = [session.scalar(loss) for loss in losses]
     counted["executions"] += steps
-    return values, counted["compile_requests"] - before
+    return values, state, counted["compile_requests"] - before
+
+
+def unlike(session, state):
+    """How many numbers of local devices have other bits than those of the first one that holds the same part."""
+    numpy, count = session.numpy, 0
+    for array in session.jax.tree.leaves(state):
+        first = {}
+        for shard in array.addressable_shards:
+            words = numpy.asarray(shard.data).view(numpy.uint32)
+            count += int((words != first.setdefault(str(shard.index), words)).sum())
+    return count
+
+
+def agree_on_whole_parts(session, state):
+    """Every host has the same bits of what each device holds as a whole; the gate names who has others."""
+    whole = hashlib.sha256()
+    for array in session.jax.tree.leaves(state):
+        if array.is_fully_replicated:
+            whole.update(session.numpy.asarray(array.addressable_data(0)).tobytes())
+    if session.canary.world > 1:
+        session.canary.gate("weights", "agree", whole.hexdigest())
 
 
 def body(session):
@@ -63,9 +85,11 @@ def body(session):
     sliceup_jax.Program(session, "model", jitted, data, state)
     if session.compile_only:
         return
-    (losses, requests), (again, _) = (trained(session, jitted, data, state, steps) for _ in range(2))
+    (losses, last, requests), (again, _, _) = (trained(session, jitted, data, state, steps) for _ in range(2))
     canary.check(f"compile requests during steps 2..{steps}", 0, requests)
     canary.check(f"losses of {steps} that have other bits the second time", 0, sum(a != b for a, b in zip(losses, again)))
+    canary.check("numbers of the last state that differ between devices with the same part", 0, unlike(session, last))
+    agree_on_whole_parts(session, last)
     judge(canary, losses, sizes, sliceup_transformer.first_loss(numpy, tokens, weights, sizes["heads"]))
 
 

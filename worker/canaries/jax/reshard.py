@@ -1,4 +1,4 @@
-"""One array that goes from layout to layout: by rows, by columns, by rows in another order of the axes, and back.
+"""One array that goes from layout to layout: by rows, by columns, by rows in another order of the axes, whole on each, and back.
 
 Adds: resharding, an all-to-all that the compiler makes of two layouts. x: (rows, columns) float32 of different whole
 numbers, all exact. Which part a device has to have follows from its place in the mesh, not from what the array says.
@@ -14,6 +14,7 @@ def layouts(session):
     place = session.numpy.arange(devices).reshape(sizes).transpose().reshape(-1).argsort()
     return {"columns": ((None, axes), lambda number: (slice(None), number)),
             "swapped": ((axes[::-1], None), lambda number: (int(place[number]), slice(None))),
+            "whole": ((None, None), lambda number: (slice(None), slice(None))),
             "rows": ((axes, None), lambda number: (number, slice(None)))}
 
 

@@ -326,6 +326,8 @@ def send_metric(canary, metric, rows):
 
 def shard(metric, row):
     local, weight, total, weights, proof = row
+    if metric.reduction == "mean" and not weights:
+        raise Failure("program", f"metric {metric.name}: the weights of all devices sum to 0, so none of them counted what it measured")
     value = total / weights if metric.reduction == "mean" else total
     return {"value": value, "proof": proof, "local": local, "weight": weight}
 

@@ -17,6 +17,7 @@ from sliceup_jax_counting import Reads
 # In parts of the first loss, and of the way that the weights went. A product of bfloat16 is off by some 1/256; most of
 # that cancels in a loss, and in the sign-like steps of AdamW less of it does: a thousandth and a fortieth were seen.
 LOSS, WAY = 0.005, 0.03
+LONG = 1024
 
 
 def short_sums(text, width):
@@ -41,11 +42,28 @@ def body(session):
     program = sliceup_jax.Program(session, "step", jitted, *data, *state)
     canary.check("products that are not of bfloat16", 0, sliceup_chain.not_short(program.text))
     canary.check("sums of gradients in bfloat16", 0, short_sums(program.text, chain.width))
+    prove_long_sums(session)
     if session.compile_only:
         return
     state, losses, requests = trained(session, jitted, data, state, steps)
     canary.check(f"compile requests during steps 2..{steps}", 0, requests)
     judge(session, chain, state, losses)
+
+
+def prove_long_sums(session):
+    """x: (8, LONG), y: (LONG, 8) bfloat16 of whole numbers, whose products add up to less than 2^24: exact in float32, and in bfloat16 lost
+    behind 256. The sums of the steps are too short to show it."""
+    jax, numpy = session.jax, session.numpy
+    x, y = (numpy.fromfunction(lambda i, j: 1 + (i * factor + j) % 3, shape) for factor, shape in ((1, (8, LONG)), (2, (LONG, 8))))
+    args = [session.place(part.astype(jax.numpy.bfloat16)) for part in (x, y)]
+
+    def long_sums(x, y):
+        return jax.numpy.dot(x, y, preferred_element_type=jax.numpy.float32)
+
+    program = sliceup_jax.Program(session, "long_sums", jax.jit(long_sums, out_shardings=session.sharding()), *args)
+    if not session.compile_only:
+        wrong = max(int((block != x @ y).sum()) for block in session.blocks(program(*args)))
+        session.canary.check(f"sums of {LONG} products of bfloat16 that are not exact", 0, wrong)
 
 
 def trained(session, jitted, data, state, steps):
