@@ -44,17 +44,14 @@ static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids 
                     problem_quote (draft->problems, at.text));
 }
 
-/* "dense.batch=64": names of arguments have no '.', those of rungs may. */
 static void check_arg (struct draft *draft, const struct rung_ids *ids, const char *given)
 {
-    uint32_t end = (uint32_t) strcspn (given, "=");
-    while (end && given[end] != '.')
-        end--;
-    struct text id = text_copy (draft->arena, text_clip (text_of (given), end));
-    int at = plan_rung_index (&draft->plan, id);
-    if (at < 0 && end)
-        chosen_rungs_check_name (draft, ids, "--arg", id.ptr);
-    else if (!end || !strchr (given, '=') || draft->plan.rungs.items[at].kind != PROGRAM_CANARY)
+    struct text rung, name, value;
+    bool is_arg = draft_cut_arg (text_of (given), &rung, &name, &value);
+    int at = is_arg ? plan_rung_index (&draft->plan, rung) : -1;
+    if (is_arg && at < 0)
+        chosen_rungs_check_name (draft, ids, "--arg", text_copy (draft->arena, rung).ptr);
+    else if (!is_arg || draft->plan.rungs.items[at].kind != PROGRAM_CANARY)
         problem_add (draft->problems, "--arg", 0, 0, "%s, expected RUNG.NAME=VALUE with a rung that is a canary",
                      problem_quote (draft->problems, text_of (given)));
 }

@@ -154,6 +154,9 @@ void draft_floors (struct draft *draft, const struct conf_value *map, struct tex
 /* Adds to the rung's files a pack of the folder that `at` names. Its real path; NULL: reported. */
 const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung);
 
+/* "dense.batch=64" into its parts: names of arguments have no '.', those of rungs may. False: it is not of that form. */
+bool draft_cut_arg (struct text given, struct text *rung, struct text *name, struct text *value);
+
 /* Parts of a rehearsal; each does nothing for a run. */
 void draft_rehearse_slice (struct draft *draft);
 void draft_rehearse_hosts (struct draft *draft);

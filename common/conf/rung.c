@@ -48,21 +48,37 @@ static void read_program (struct draft *draft, const struct conf_value of[], str
     }
 }
 
+bool draft_cut_arg (struct text given, struct text *rung, struct text *name, struct text *value)
+{
+    uint32_t end;
+    *value = given;
+    if (!text_cut (value, '=', rung))
+        return false;
+    for (end = rung->len; end && rung->ptr[end - 1] != '.';)
+        end--;
+    *name = *rung;
+    text_skip (name, end);
+    *rung = text_clip (*rung, end ? end - 1 : 0);
+    return rung->len && name->len;
+}
+
 /* What --arg gives this rung: "dense.batch=64". What it gives nobody is reported with the rungs. */
-static void read_given_args (struct draft *draft, struct text rung, var_list *own)
+static void read_given_args (struct draft *draft, struct text id, var_list *own)
 {
     for (uint32_t i = 0, k; i < RUNG_ARGS_GIVEN_MAX && draft->options->args[i]; i++) {
-        struct text given = text_of (draft->options->args[i]), name;
+        struct text rung, name, value;
         var_list one;
-        if (!text_equal (text_clip (given, rung.len), rung) || given.ptr[rung.len] != '.')
+        if (!draft_cut_arg (text_of (draft->options->args[i]), &rung, &name, &value) || !text_equal (rung, id))
             continue;
-        text_skip (&given, rung.len + 1);
-        struct text map = text_cut (&given, '=', &name)
-                              ? text_format (draft->arena, "{%.*s: %.*s}", TEXT_ARG (name), TEXT_ARG (given))
-                              : TEXT_LIT ("{}");
+        struct text map = text_format (draft->arena, "{%.*s: %.*s}", TEXT_ARG (name), TEXT_ARG (value));
         const struct yaml_node *node = yaml_parse ("--arg", map, draft->problems);
-        if (!node || draft_args (draft, node, &one) != 0 || one.n != 1)
+        if (!node || draft_args (draft, node, &one) != 0)
             continue;
+        if (one.n != 1) {
+            problem_at (draft->problems, node, "%s sets %u arguments, expected one: RUNG.NAME=VALUE",
+                        problem_quote (draft->problems, text_of (draft->options->args[i])), one.n);
+            continue;
+        }
         for (k = 0; k < own->n && !text_equal (own->items[k].name, one.items[0].name);)
             k++;
         own->items[k] = one.items[0];
@@ -169,10 +185,10 @@ static void check_cache (struct draft *draft, const struct conf_value *warm, str
         rung->warm = WARM_NONE;
         return;
     }
-    if (rung->warm == WARM_GANG && draft->frontend && draft->frontend->writer_is_rank_0)
-        check_gang (draft, warm);
     if (compiles_ahead (plan, rung))
         rung->warm = WARM_AOT;
+    else if (rung->warm == WARM_GANG && draft->frontend && draft->frontend->writer_is_rank_0)
+        check_gang (draft, warm);
 }
 
 static void read_parse (struct draft *draft, const struct conf_value *parse, struct rung *rung)
@@ -256,6 +272,8 @@ static void read_floors (struct draft *draft, const struct conf_value *min, stru
     draft_floors (draft, min, text_format (draft->arena, "rung %.*s", TEXT_ARG (rung->id)), &own);
     if (min->given && rung->kind == PROGRAM_BUILTIN)
         problem_at (draft->problems, min->node, "min is set for a rung with a builtin, expected a canary or command");
+    if (draft->options->rehearsal) /* no floor is of the processors of this machine */
+        return;
     rung->floors.items = arena_array (draft->arena, own.n + usual->n, sizeof *own.items);
     for (; rung->floors.n < own.n; rung->floors.n++)
         rung->floors.items[rung->floors.n] = own.items[rung->floors.n];

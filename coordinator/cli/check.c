@@ -8,6 +8,7 @@
 #include "common/io/atomic_file.h"
 #include "common/logs/signature.h"
 #include "common/model/launch_variables.h"
+#include "common/model/secret.h"
 #include "common/wire/wire.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
@@ -15,6 +16,7 @@
 #include "coordinator/core/coord.h"
 #include "coordinator/run/calibration_store.h"
 #include "coordinator/story/measure_fold.h"
+#include "coordinator/verdict/going_on.h"
 
 enum { CHECK_AGAIN = CLI_OWN, CHECK_BESIDE };
 
@@ -197,34 +199,36 @@ static struct text objection (const struct measure *last, struct arena *arena)
                         day_of (last->ended_wall_ms, day), TEXT_ARG (last->failure), TEXT_ARG (cause));
 }
 
-/* The command of this process as `sliceup run`, without what is asked anew. */
-static void put_run (const text_list *command, bool other_pins, struct buf *out)
+#define NO_OPTION "--again" /* dropped anyway */
+
+/* One more word of the command, unless it is a secret. */
+static void put_word (struct text word, struct arena *arena, struct buf *added)
 {
-    bool named = false;
-    for (uint32_t i = 0; i < command->n; i++) {
-        struct text word = command->items[i];
-        bool is_name = !named && text_is (word, "check");
-        named |= is_name;
-        if (text_is (word, "--again") || (other_pins && text_starts (word, "--pins=")))
-            continue;
-        if (other_pins && text_is (word, "--pins"))
-            i++;
-        else
-            shell_word_add (out, is_name ? TEXT_LIT ("run") : word);
-    }
+    added->overflow |= !text_equal (word, secret_redact_word (arena, word));
+    shell_word_add (added, word);
 }
 
-static void put_arg (const struct rung *rung, struct text name, struct text value, struct buf *command)
+static void put_arg (const struct rung *rung, struct text name, struct text value, struct arena *arena,
+                     struct buf *added)
 {
-    char word[ERR_TEXT_BYTES];
-    snprintf (word, sizeof word, "%.*s.%.*s=%.*s", TEXT_ARG (rung->id), TEXT_ARG (name), TEXT_ARG (value));
-    shell_word_add (command, TEXT_LIT ("--arg"));
-    shell_word_add (command, text_of (word));
+    put_word (TEXT_LIT ("--arg"), arena, added);
+    put_word (text_format (arena, "%.*s.%.*s=%.*s", TEXT_ARG (rung->id), TEXT_ARG (name), TEXT_ARG (value)), arena,
+              added);
+}
+
+/* No command that is cut, or that hides a word. */
+static void put_command (const struct plan *plan, const char *option, struct buf *added, struct arena *arena,
+                         struct buf *out)
+{
+    bool hides;
+    struct text command = going_on_command_with (plan, option, buf_c (added), &hides, arena);
+    buf_printf (out, "%.*s", TEXT_ARG (command));
+    out->overflow |= added->overflow || hides || !command.len;
 }
 
 /* "batch 64 in place of 128, ": what `passed` had otherwise than `bad`. */
 static void put_other_args (const struct rung *rung, const struct measure *passed, const struct measure *bad,
-                            struct buf *words, struct buf *command)
+                            struct arena *arena, struct buf *words, struct buf *added)
 {
     for (struct text rest = passed->args, line, name, wanted; rest.len;) {
         line = text_take_until (&rest, '\n');
@@ -233,7 +237,7 @@ static void put_other_args (const struct rung *rung, const struct measure *passe
             continue;
         buf_printf (words, "%s%.*s %.*s in place of %.*s", words->len ? ", " : "", TEXT_ARG (name), TEXT_ARG (line),
                     TEXT_ARG (set ? wanted : TEXT_LIT ("its default")));
-        put_arg (rung, name, line, command);
+        put_arg (rung, name, line, arena, added);
     }
 }
 
@@ -242,19 +246,18 @@ static void put_passed (const struct plan *plan, const struct rung *rung, const 
 {
     char day[DAY_BYTES];
     LOCAL_ARENA arena = { 0 };
-    LOCAL_BUF command = { .max = SENTENCE_MAX_BYTES };
+    LOCAL_BUF added = { .max = SENTENCE_MAX_BYTES };
     bool other_pins = !text_equal (passed->pins, bad->pins);
-    put_run (&plan->origin.command, other_pins, &command);
-    put_other_args (rung, passed, bad, out, &command);
+    put_other_args (rung, passed, bad, &arena, out, &added);
     if (other_pins) {
         buf_puts (out, out->len ? ", " : "");
         measure_put_bundle (passed, bad, &arena, out);
-        shell_word_add (&command, TEXT_LIT ("--pins"));
-        shell_word_add (&command, passed->pin_file);
+        put_word (TEXT_LIT ("--pins"), &arena, &added);
+        put_word (passed->pin_file, &arena, &added);
     }
-    buf_printf (out, " passed in run %.*s (%s): %s", TEXT_ARG (text_clip (passed->run, RUN_SHOWN)),
-                day_of (passed->ended_wall_ms, day), buf_c (&command));
-    out->overflow |= command.overflow;
+    buf_printf (out, " passed in run %.*s (%s): ", TEXT_ARG (text_clip (passed->run, RUN_SHOWN)),
+                day_of (passed->ended_wall_ms, day));
+    put_command (plan, other_pins ? "--pins" : NO_OPTION, &added, &arena, out);
 }
 
 /* What failed for lack of memory may pass with half of its batch. */
@@ -263,15 +266,14 @@ static void put_smaller (const struct plan *plan, const struct rung *rung, const
     const struct signature *known = plan_find_signature (plan, bad->failure);
     struct text batch;
     uint64_t number;
-    buf_puts (out, "no launch of this canary has passed yet: ");
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF added = { .max = SENTENCE_MAX_BYTES };
+    buf_puts (out, "no launch that passed can stand in for it: ");
     if (known && known->memory && measure_arg (bad->args, TEXT_LIT ("batch"), &batch) && text_to_u64 (batch, &number) &&
         number > 1) {
-        LOCAL_BUF command = { .max = SENTENCE_MAX_BYTES }, half = { .max = ID_MAX_BYTES };
-        buf_printf (&half, "%" PRIu64, number / 2);
-        put_run (&plan->origin.command, false, &command);
-        put_arg (rung, TEXT_LIT ("batch"), buf_as_text (&half), &command);
-        buf_printf (out, "try it with half of its batch: %s", buf_c (&command));
-        out->overflow |= command.overflow;
+        put_arg (rung, TEXT_LIT ("batch"), text_format (&arena, "%" PRIu64, number / 2), &arena, &added);
+        buf_puts (out, "try it with half of its batch: ");
+        put_command (plan, NO_OPTION, &added, &arena, out);
     } else {
         buf_puts (out, known && known->memory ? "make it smaller" : "change what made it fail");
     }
@@ -335,7 +337,7 @@ void launch_measures_keep (const struct cli *cli, const struct measure_fold *fol
     struct err err = *unread;
     if (err.code || calibration_add (cli->home, &list, &err) < 0 ||
         (list.n && calibration_read (cli->home, (struct text){ 0 }, &arena, &all, &err) < 0))
-        log_print (&cli->log, "warning: the measures of this run were not recorded: %s", err.text);
+        log_print (&cli->log, "warning: the measures of this run were not recorded, or not read: %s", err.text);
     for (uint32_t i = 0; i < list.n && all.n; i++)
         tell_changes (&all, &list.items[i], &arena, card);
 }

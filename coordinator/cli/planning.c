@@ -414,17 +414,18 @@ static void print_rungs (const struct plan *plan, FILE *to)
     fprintf (to, "ladder  %.*s\n", TEXT_ARG (plan->ladder));
     for (uint32_t i = 0; i < plan->rungs.n; i++) {
         const struct rung *rung = &plan->rungs.items[i];
-        LOCAL_BUF passes = { .max = ERR_TEXT_BYTES };
+        LOCAL_BUF passes = { .max = 4 * SENTENCE_MAX_BYTES };
         print_passes (plan, rung, &passes);
         fprintf (to, "  %-2u %-18.*s %-6s %-8s %-36s at most %s", i + 1, TEXT_ARG (rung->id),
                  enum_name_of (&scope_names, rung->scope), enum_name_of (&program_kind_names, rung->kind),
                  buf_c (&passes), DURATION_TEXT (rung->timeout_ms));
         print_asked (rung, to);
         fputc ('\n', to);
-        if (rung->known_bad.len)
-            fprintf (to, "     known bad: %.*s\n", TEXT_ARG (rung->known_bad));
-        if (rung->next_best.len)
-            fprintf (to, "     next: %.*s\n", TEXT_ARG (rung->next_best));
+        buf_clear (&passes);
+        buf_escaped_after (&passes, "     known bad: ", rung->known_bad, 0);
+        buf_escaped_after (&passes, "\n     next: ", rung->next_best, 0); /* only of what is known bad */
+        if (passes.len)
+            fprintf (to, "%s\n", buf_c (&passes));
     }
 }
 

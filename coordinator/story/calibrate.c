@@ -183,6 +183,7 @@ bool measure_arg (struct text args, struct text name, struct text *value)
 static double args_apart (struct text wanted, struct text passed)
 {
     double apart = 0;
+    const struct text all = wanted;
     for (struct text line, name, other; wanted.len;) {
         uint64_t a, b;
         line = text_take_until (&wanted, '\n');
@@ -190,6 +191,10 @@ static double args_apart (struct text wanted, struct text passed)
             return INFINITY;
         bool sizes = text_to_u64 (line, &a) && text_to_u64 (other, &b) && a && b;
         apart += text_equal (line, other) ? 0 : sizes ? 1 + fabs (log2 ((double) a / (double) b)) / 64 : 2;
+    }
+    for (struct text name, other; passed.len;) {
+        other = text_take_until (&passed, '\n');
+        apart += text_cut (&other, '=', &name) && !measure_arg (all, name, &other) ? 2 : 0;
     }
     return apart;
 }
@@ -208,7 +213,9 @@ const struct measure *measure_next_best (const struct measure_list *all, const s
     double least = INFINITY;
     for (uint32_t i = 0, j; i < all->n; i++) {
         const struct measure *one = &all->items[i];
-        if (one->outcome != OUTCOME_PASSED || !one->family.len || !text_equal (one->family, bad->family))
+        bool same_file = text_equal (one->pin_file, bad->pin_file) || !one->pin_file.len; /* which has other pins now */
+        if (one->outcome != OUTCOME_PASSED || !one->family.len || !text_equal (one->family, bad->family) ||
+            (same_file && !text_equal (one->pins, bad->pins)))
             continue;
         double apart = calibrate_distance (bad, one);
         for (j = 0; j < i && !text_equal (all->items[j].signature, one->signature);)

@@ -267,7 +267,7 @@ static bool is_at_least (struct text value, double least)
 {
     char copy[64], *end = copy;
     double number = text_to_c (value, copy, sizeof copy) ? strtod (copy, &end) : NAN;
-    return end != copy && *end == '\0' && number >= least;
+    return end != copy && *end == '\0' && isfinite (number) && number >= least;
 }
 
 /* A floor of the profile is of no rung by itself, so it holds where its number is told. */
@@ -286,7 +286,7 @@ static bool is_reached (const struct judge_case *of, const struct floor *floor, 
                             "a floor that nothing is held against proves nothing: correct its name, or let the program "
                             "tell the number");
     return verdict_set (
-        out, OUTCOME_FAILED, OWNER_DEVICE,
+        out, OUTCOME_FAILED, OWNER_HOST,
         text_format (arena, "%.*s is %.*s, and at least %g is asked for by %.*s", TEXT_ARG (floor->name),
                      TEXT_ARG (value), floor->least, TEXT_ARG (floor->of)),
         "see how the host stands beside the others: sliceup drift; where all are below it, the floor is "

@@ -64,27 +64,45 @@ enum { COMMAND_BYTES = 1024 };
 #define OPTION "--min-hosts"
 #define ASK "--ask-pass"
 
-/* How many words to drop here: an earlier --min-hosts, or what is added or of output, since a person copies the command. */
-static uint32_t option_words (struct text word, const char *added)
+/* How many words to drop here: an earlier `option` with its value, or what is added or of output, since a person copies
+ * the command. */
+static uint32_t option_words (struct text word, const char *option, const char *added)
 {
-    bool one = text_starts (word, OPTION "=") || text_is (word, "--json") || text_is (word, added);
-    return text_is (word, OPTION) ? 2 : one;
+    size_t n = strlen (option);
+    bool one = (text_starts (word, option) && word.len > n && word.ptr[n] == '=') || text_is (word, "--json") ||
+               text_is (word, "--again") || text_is (word, added);
+    return text_is (word, option) ? 2 : one;
+}
+
+struct text going_on_command_with (const struct plan *plan, const char *option, const char *added, bool *hides,
+                                   struct arena *arena)
+{
+    const text_list *words = &plan->origin.command;
+    LOCAL_BUF line = { .max = COMMAND_BYTES };
+    bool named = false;
+    *hides = false;
+    for (uint32_t i = 0; i < words->n; i++) {
+        struct text word = words->items[i], shown = secret_redact_word (arena, word);
+        uint32_t skip = option_words (word, option, added);
+        bool is_check = !named && text_is (word, "check");
+        if (skip) {
+            i += skip - 1;
+            continue;
+        }
+        named |= is_check || text_is (word, "run");
+        *hides |= !text_equal (word, shown);
+        shell_word_add (&line, is_check ? TEXT_LIT ("run") : shown);
+    }
+    buf_printf (&line, " %s", added);
+    bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
+    return whole ? text_copy (arena, buf_as_text (&line)) : (struct text){ 0 };
 }
 
 static struct text command_again (const struct plan *plan, const char *added, struct arena *arena)
 {
-    const text_list *words = &plan->origin.command;
-    LOCAL_BUF line = { .max = COMMAND_BYTES };
-    for (uint32_t i = 0; i < words->n; i++) {
-        uint32_t skip = option_words (words->items[i], added);
-        if (skip)
-            i += skip - 1;
-        else
-            shell_word_add (&line, secret_redact_word (arena, words->items[i]));
-    }
-    buf_printf (&line, " %s", added);
-    bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
-    return whole ? text_copy (arena, buf_as_text (&line)) : text_format (arena, "the same command with %s", added);
+    bool hides;
+    struct text line = going_on_command_with (plan, OPTION, added, &hides, arena);
+    return line.len ? line : text_format (arena, "the same command with %s", added);
 }
 
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena)

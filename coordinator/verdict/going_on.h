@@ -20,6 +20,11 @@ uint64_t retry_wait_ms (const struct limits *limits, uint32_t nth);
 /* The run's command line, quoted for a POSIX shell, with --min-hosts `up`. Secrets are redacted. */
 struct text going_on_command (const struct plan *plan, uint32_t up, struct arena *arena);
 
+/* The same as `sliceup run`, with `added` (words quoted already) and without an earlier `option`; empty: it is too long to be
+ * told whole. hides: a word of it is redacted, so that it cannot be run as it stands. */
+struct text going_on_command_with (const struct plan *plan, const char *option, const char *added, bool *hides,
+                                   struct arena *arena);
+
 /* "answers nothing at 10.0.0.5 (ssh port, ping)"; without `where` it names no address, so that hosts fold. */
 struct text host_asked_text (const struct fact_host_asked *asked, bool where, struct arena *arena);
 /* Advice about an absent host: where to look, and that command if `up` others are there. */

@@ -67,16 +67,25 @@ class Calibration(lab.LabTest):
     def test_of_what_never_passed_half_is_tried(self):
         _, path = self.climb(batch=128, width=4096)
         words, ended = next_best(self, self.passes(self.lab.sliceup("check", path)).out)
-        self.assertEqual("no launch of this canary has passed yet: try it with half of its batch", words)
+        self.assertEqual("no launch that passed can stand in for it: try it with half of its batch", words)
         self.assertEqual(1, ended.status, ended)
         self.assertIn("batch=64", self.launches()[0]["args"].split("\n"))
         self.assertIn("rung dense was not started", self.lab.sliceup("run", path, "--arg", "dense.batch=64").out)
+
+    def test_a_secret_is_in_no_proposed_command(self):
+        _, path = self.climb(batch=128, api_token="s3cret")
+        told = self.passes(self.lab.sliceup("check", path)).out
+        self.assertIn("try it with half of its batch", told)
+        told = self.passes(self.lab.sliceup("check", path, "--arg", "dense.api_token=s3cret")).out
+        self.assertIn("known bad", told)
+        self.assertNotIn("half of its batch", told)
+        self.assertNotIn("s3cret", told)
 
     def test_an_argument_of_nobody_is_refused(self):
         _, path = self.climb(host="nobody")
         for given, said in (("dens.batch=1", "did you mean 'dense'?"), ("dense.batch", "'dense.batch', expected RUNG.NAME=VALUE"),
                             ("host-facts.batch=1", "'host-facts.batch=1', expected RUNG.NAME=VALUE with a rung that is a canary"), ("dense.b-c=1", "'b-c' is not an argument name"),
-                            ("batch=1", "'batch=1', expected RUNG.NAME=VALUE")):
+                            ("batch=1", "'batch=1', expected RUNG.NAME=VALUE"), ("dense.batch=1, width: 2", "sets 2 arguments, expected one")):
             ended = self.lab.sliceup("check", path, "--arg", given)
             self.assertEqual(2, ended.status, ended)
             self.assertIn(said, ended.err)

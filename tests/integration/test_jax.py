@@ -322,7 +322,7 @@ class Speed(Jax):
                     self.assertEqual(numbers - (kind == "speed"), spreads) # the mean of two has none
                     self.assertTrue(all(float(facts[name]) > 0 for name in rates), facts)
             else:
-                self.assertEqual(("failed", "device"), (told["outcome"], told["cause"]["owner"]))
+                self.assertEqual(("failed", "host"), (told["outcome"], told["cause"]["owner"]))
                 self.assertRegex(told["cause"]["text"], r"^speed\.matmul_f32_gflops is [\d.]+, and at least 1e\+09 is asked for by "
                                                         r"min of rung speed \(\S+:\d+\)$")
 

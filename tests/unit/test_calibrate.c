@@ -212,6 +212,8 @@ TEST_ON (history, the_nearest_launch_that_passed_stands_in_for_a_bad_one)
     best_is (history, &bad, NULL);
     put_args (history, "batch=128\nwidth=8", OUTCOME_PASSED)->pins = bad.pins; /* by another setup script */
     best_is (history, &bad, NULL);
+    put_args (history, "batch=128\nseed=1\nwidth=8", OUTCOME_PASSED); /* it has an argument more */
+    best_is (history, &bad, "batch=128\nseed=1\nwidth=8");
     put_args (history, "batch=64\nwidth=8", OUTCOME_PASSED);
     put_args (history, "batch=1\nwidth=8", OUTCOME_PASSED);
     put_args (history, "batch=32\nwidth=8", OUTCOME_PASSED);
@@ -230,7 +232,9 @@ TEST_ON (history, another_bundle_stands_in_where_the_bundle_is_at_fault)
     bad.family = TEXT_LIT ("ffff");
     bad.args = TEXT_LIT ("batch=128");
     bad.owner = OWNER_PROGRAM;
-    put_args (history, "batch=128", OUTCOME_PASSED);
+    struct measure *other = put_args (history, "batch=128", OUTCOME_PASSED);
+    best_is (history, &bad, NULL); /* its pin file is the same one by name, with other pins in it */
+    other->pin_file = TEXT_LIT ("older.txt");
     best_is (history, &bad, "batch=128");
     put_args (history, "batch=64", OUTCOME_PASSED)->pins = bad.pins;
     best_is (history, &bad, "batch=64");
