@@ -8,7 +8,9 @@ import pathlib
 import stat
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "worker" / "canaries" / "jax"))
@@ -57,14 +59,16 @@ class Nvidia(unittest.TestCase):
         self.assertEqual("", sliceup_counters.nvidia_smi("/nonexistent/nvidia-smi"))
         with tempfile.TemporaryDirectory() as folder:
             command = pathlib.Path(folder) / "nvidia-smi"
-            for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("head -c 999999 /dev/zero", "\0" * (1 << 16))):
+            for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("head -c 65536 /dev/zero", "\0" * (1 << 16)),
+                                 ("head -c 65537 /dev/zero", ""), ("exec head -c 999999999999999 /dev/zero", "")):
                 command.write_text(f"#!/bin/sh\n{script}\n")
                 command.chmod(stat.S_IRWXU)
                 self.assertEqual(want, sliceup_counters.nvidia_smi(str(command)))
-            command.write_text("#!/bin/sh\nexec sleep 60\n")
             sliceup_counters.SECONDS, usual = 0.2, sliceup_counters.SECONDS
             self.addCleanup(setattr, sliceup_counters, "SECONDS", usual)
-            self.assertEqual("", sliceup_counters.nvidia_smi(str(command)))
+            for hangs in ("exec sleep 60", "exec >&-\nexec sleep 60"):
+                command.write_text(f"#!/bin/sh\n{hangs}\n")
+                self.assertEqual("", sliceup_counters.nvidia_smi(str(command)))
 
     def test_without_libtpu_nothing_is_told(self):
         self.assertEqual([], list(sliceup_counters.libtpu_facts()))
@@ -104,6 +108,35 @@ def get_metric(name):
     def test_what_this_version_knows_and_answers_is_told(self):
         self.assertEqual({"libtpu-sdk.duty_cycle_pct": "12.50,0.00"}, self.told(self.MODULE.replace("RAISES", "None")))
         self.assertEqual({}, self.told("raise OSError ('no chips')"))
+
+
+class Told(unittest.TestCase):
+    """What reaches the receipt: no more than there is room for, and nothing is waited for without an end."""
+
+    def tell(self, told_before):
+        canary = unittest.mock.Mock(facts_told=told_before)
+        with unittest.mock.patch.object(sliceup_counters, "nvidia_smi", return_value=H100), \
+             unittest.mock.patch.object(sliceup_counters, "libtpu_facts", return_value=[("libtpu-sdk.duty_cycle_pct", "1")]):
+            sliceup_counters.tell(canary)
+        return canary
+
+    def test_what_there_is_no_room_for_is_counted(self):
+        for room, told in ((100, 6), (6, 6), (5, 5), (0, 0), (-9, 0)):
+            canary = self.tell(sliceup_counters.FACTS - room)
+            self.assertEqual(told, canary.fact.call_count, room)
+            self.assertEqual([] if told == 6 else [f"{6 - told} of 6 facts that devices tell by themselves were left out: there is room for 224 facts in all"],
+                             [call.args[0] for call in canary.note.call_args_list])
+
+    def test_a_library_that_hangs_is_left_behind(self):
+        goes_on = threading.Event()
+        self.addCleanup(goes_on.set)
+
+        def facts():
+            yield "libtpu-sdk.a", "1"
+            goes_on.wait()
+            yield "libtpu-sdk.b", "2"
+
+        self.assertEqual([("libtpu-sdk.a", "1")], sliceup_counters.within(0.2, facts))
 
 
 if __name__ == "__main__":

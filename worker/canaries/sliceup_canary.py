@@ -162,7 +162,7 @@ class Canary:
         self.attempt = self.first_line()
         self.args = self.attempt.get("args") or {}
         self.counted = dict.fromkeys(COUNTERS, 0)
-        self.failed = False
+        self.failed, self.facts_told = False, 0
 
     def first_line(self):
         attempt = self.channel.receive()
@@ -271,6 +271,7 @@ class Canary:
         self.say("note", text=clean(text), source=source or self.attempt["rung"], durability=durability)
 
     def fact(self, name, value):
+        self.facts_told += 1
         self.say("fact", name=name, value=clean(value))
 
     def failure(self, owner=None, text="", *, layer=None):

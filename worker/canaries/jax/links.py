@@ -2,15 +2,18 @@
 
 Adds: one measurement for each pair of hosts, with nobody else in it. Scope: slice.
 Hosts meet in pairs as players of a tournament do: in n - 1 rounds of pairs that have no host in common every host has met every
-other one. Of more than MOST hosts only neighbours along each axis of the mesh meet, and one pairing by chance. In a round the
-k-th devices of both hosts send each other their arrays by one ppermute, small ones, whose time is the latency, and large ones;
-the first exchange of a round is not counted, since there one waits for the other. All rounds are taken `turns` times in short
-windows, so that a passing disturbance meets a few samples of each pair; both hosts tell the median of the windows' rates and its
-spread, and drift judges them. Pairs of a round exchange at once: what they share (a switch, a processor) they share here as well.
-All hosts make as many exchanges in a window, as many as the slowest pair of the round makes in WINDOW_S.
-args: turns (5), small (4096), large (1 MiB, on accelerators 64 MiB): bytes a device.
+other one. Of more than MOST hosts only neighbours along each axis of the mesh meet, and one random pairing, which is the same in
+every run of as many hosts, so that runs can be compared.
+In a round the k-th devices of both hosts send each other their arrays by one ppermute, small ones, whose time is the latency, and
+large ones; the first exchange of a round is not counted, since there one waits for the other. All rounds are taken `turns` times
+in short windows, so that a passing disturbance meets a few samples of each pair; both hosts tell the median of the windows' rates
+and its spread, and drift judges them. Pairs of a round exchange at once: what they share (a switch, a processor) they share here.
+All hosts make as many exchanges in a window, as many as the slowest pair of the round makes in WINDOW_S. Large arrays grow from
+small ones by STEP while all turns would take less than `seconds`; every link is measured with the same size, link.large_bytes.
+args: turns (5), small (4096), large (1 MiB, on accelerators 64 MiB): bytes a device; seconds (60: all turns together, about).
 """
 
+import hashlib
 import random
 import statistics
 import time
@@ -22,6 +25,8 @@ LARGE = {"cpu": 1 << 20}
 ON_ACCELERATORS = 64 << 20
 # of a turn; the first one knows little of a link that loses packets
 WINDOW_S, FIRST, MOST_EXCHANGES = 0.15, 20, 400
+# a turn exchanges at least three times in each round: once to know how long it takes, once not counted, once in the window
+SECONDS, STEP, LEAST_EXCHANGES = 60, 16, 3
 
 
 def tournament(hosts):
@@ -33,14 +38,15 @@ def tournament(hosts):
         seats.insert(1, seats.pop())
 
 
-def neighbours(numpy, grid):
-    """Pairs of hosts that have devices next to each other along some axis; `grid`: the host of each device of the mesh."""
-    pairs = set()
-    for axis in range(grid.ndim):
-        for a, b in zip(grid.flat, numpy.roll(grid, -1, axis).flat):
-            if a != b:
-                pairs.add((int(min(a, b)), int(max(a, b))))
-    return sorted(pairs)
+def neighbours(of, sizes):
+    """Pairs of hosts that have devices next to each other along some axis of a mesh of these sizes; of: the host of each device."""
+    pairs, stride = set(), len(of)
+    for size in sizes:
+        stride //= size
+        for number, host in enumerate(of):
+            last = number // stride % size == size - 1
+            pairs.add(tuple(sorted((host, of[number - (size - 1) * stride if last else number + stride]))))
+    return sorted((a, b) for a, b in pairs if a != b)
 
 
 def rounds_of(pairs):
@@ -55,37 +61,38 @@ def rounds_of(pairs):
     return rounds
 
 
-def plan(session):
+def plan(of, sizes):
     """Alike on all hosts, which the gate `links` sees to."""
-    canary = session.canary
-    if canary.world <= MOST:
-        return list(tournament(canary.world))
-    hosts = list(range(canary.world))
-    random.Random(int(canary.gate("pairing", "share", str(time.time_ns()) if canary.rank == 0 else ""))).shuffle(hosts)
-    grid = session.numpy.vectorize(lambda device: device.process_index)(session.mesh.devices)
-    chance = [(min(pair), max(pair)) for pair in zip(hosts[::2], hosts[1::2])]
-    return rounds_of(neighbours(session.numpy, grid)) + [chance]
+    hosts = sorted(set(of))
+    if len(hosts) <= MOST:
+        return list(tournament(len(hosts)))
+    random.Random(len(hosts)).shuffle(hosts)
+    return rounds_of(neighbours(of, sizes)) + [[(min(pair), max(pair)) for pair in zip(hosts[::2], hosts[1::2])]]
 
 
-def exchange(session, mesh, pairs, size):
-    """work(): one exchange of arrays of `size` bytes a device, (devices, size / 4) float32, between the hosts of each pair."""
+def exchanges(session, mesh, rounds, size):
+    """For each round (ways, work): work() exchanges arrays of `size` bytes a device, (devices, size / 4) float32, between the
+    hosts of each pair."""
     jax, numpy = session.jax, session.numpy
     of_host = {}
     for number, device in enumerate(mesh.devices.flat):
         of_host.setdefault(device.process_index, []).append(number)
-    ways = [way for a, b in pairs for k, j in zip(of_host[a], of_host[b]) for way in ((k, j), (j, k))]
-    spec = jax.sharding.PartitionSpec("all")
-    shape = (mesh.size, size // 4)
+    spec, shape = jax.sharding.PartitionSpec("all"), (mesh.size, size // 4)
+    # From 1: a device to which nothing was sent has 0.
     array = jax.make_array_from_callback(shape, jax.sharding.NamedSharding(mesh, spec),
-                                         lambda index: numpy.full((1, shape[1]), index[0].start or 0, numpy.float32))
-    mapped = jax.shard_map(lambda x: jax.lax.ppermute(x, "all", ways), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    program = jax.jit(mapped).lower(array).compile()
-    return ways, array, lambda: jax.block_until_ready(program(array))
+                                         lambda index: numpy.full((1, shape[1]), (index[0].start or 0) + 1, numpy.float32))
+
+    def of(ways):
+        mapped = jax.shard_map(lambda x: jax.lax.ppermute(x, "all", ways), mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        program = jax.jit(mapped).lower(array).compile()
+        return ways, lambda: jax.block_until_ready(program(array))
+
+    return [of([way for a, b in pairs for k, j in zip(of_host[a], of_host[b]) for way in ((k, j), (j, k))]) for pairs in rounds]
 
 
 def check(session, ways, moved):
-    """Every device has what the other one had: its number."""
-    sent = {to: of for of, to in ways}
+    """Every device has what the other one had: its number, from 1."""
+    sent = {to: of + 1 for of, to in ways}
     for shard in moved.addressable_shards:
         number = shard.index[0].start or 0
         session.canary.check("exchanged", float(sent.get(number, 0)), float(shard.data[0, -1]))
@@ -113,28 +120,51 @@ def window(exchanged, many):
     return (time.perf_counter() - began) / many
 
 
-def body(session):
-    canary = session.canary
-    if canary.world == 1:
-        return
-    large = canary.args.get("large", LARGE.get(session.platform, ON_ACCELERATORS))
-    sizes = {"small": canary.args.get("small", 4096), "large": large}
-    mesh = session.jax.sharding.Mesh(session.mesh.devices.reshape(-1), ("all",))
-    rounds, slowest_of = plan(session), slowest(session, mesh)
-    canary.gate("links", "agree", str(rounds)[:200])
-    works = [{name: exchange(session, mesh, pairs, size) for name, size in sizes.items()} for pairs in rounds]
-    times = {}
-    canary.phase("measure")
-    for _ in range(canary.args.get("turns", 5)):
-        for pairs, work in zip(rounds, works):
-            peer = next((a + b - canary.rank for a, b in pairs if canary.rank in (a, b)), None)
-            for name, (_, _, exchanged) in work.items():
-                known = times.setdefault((peer, name), [])
+def fitting(make, slowest_of, small, large, turns, seconds):
+    """(size, make(size)) of the largest arrays, of at most `large` bytes, with which all turns take about `seconds`."""
+    size, works = small, make(small)
+    while size < large:
+        took, larger = 0, min(large, size * STEP)
+        for _, exchanged in works:
+            exchanged()
+            took += slowest_of(window(exchanged, 2))
+        if took * larger / size * LEAST_EXCHANGES * turns > seconds:
+            break
+        size, works = larger, make(larger)
+    return size, works
+
+
+def measure(rank, rounds, works, slowest_of, turns, seconds):
+    """{(peer, name): seconds an exchange in each turn}; every host exchanges as often as all others, also one that has no peer."""
+    times, began = {}, time.perf_counter()
+    for turn in range(turns):
+        if turn and slowest_of(time.perf_counter() - began) > seconds:
+            break
+        for number, pairs in enumerate(rounds):
+            peer = next((a + b - rank for a, b in pairs if rank in (a, b)), None)
+            for name, of_rounds in works.items():
+                exchanged, known = of_rounds[number][1], times.setdefault((peer, name), [])
                 worst = slowest_of(max([window(exchanged, 1), *known[-1:]]))
                 exchanged()
-                known.append(window(exchanged, max(1, min(MOST_EXCHANGES if known else FIRST, int(WINDOW_S / worst)))))
-    for work in works:
-        ways, _, exchanged = work["large"]
+                known.append(window(exchanged, max(1, min(MOST_EXCHANGES if turn else FIRST, int(WINDOW_S / worst)))))
+    return times
+
+
+def body(session):
+    canary, args = session.canary, session.canary.args
+    if canary.world == 1:
+        return
+    mesh = session.jax.sharding.Mesh(session.mesh.devices.reshape(-1), ("all",))
+    rounds = plan([device.process_index for device in mesh.devices.flat], canary.sizes)
+    canary.gate("links", "agree", hashlib.sha256(str(rounds).encode()).hexdigest())
+    small, most = args.get("small", 4096), args.get("large", LARGE.get(session.platform, ON_ACCELERATORS))
+    turns, seconds, slowest_of = args.get("turns", 5), args.get("seconds", SECONDS), slowest(session, mesh)
+    large, works = fitting(lambda size: exchanges(session, mesh, rounds, size), slowest_of, small, most, turns, seconds)
+    canary.fact("link.large_bytes", large)
+    works = {"small": exchanges(session, mesh, rounds, small), "large": works}
+    canary.phase("measure")
+    times = measure(canary.rank, rounds, works, slowest_of, turns, seconds)
+    for ways, exchanged in works["large"]:
         check(session, ways, exchanged())
     tell(canary, times, 2e-9 * large * canary.devices_per_host)
 

@@ -2,24 +2,51 @@
 
 nvidia-smi.GPU.FIELD: of one call of the command. libtpu-sdk.METRIC: of libtpu's own module. Where neither is here nothing is told,
 and a field that is not supported is left out: absent is never zero. What they print is another program's: bounded and checked.
-Xid errors are not among what nvidia-smi may be asked for; the kernel's log has them.
+Xid errors are not among what nvidia-smi may be asked for; the kernel's log has them. Neither is waited for longer
+than SECONDS, even where a driver hangs.
 """
 
+import os
+import select
 import subprocess
+import threading
+import time
 
 FIELDS = ("index", "utilization.gpu", "utilization.memory", "memory.used", "memory.total", "temperature.gpu", "power.draw",
           "clocks.sm", "clocks_throttle_reasons.active", "ecc.errors.uncorrected.volatile.total")
 METRICS = ("duty_cycle_pct", "tensorcore_util", "hbm_capacity_total", "hbm_capacity_usage", "tpu_throttle_score", "ici_link_health")
 SECONDS, BYTES, DEVICES = 10, 1 << 16, 16
+# A result has room for 256, and the worker and the end of a canary add some.
+FACTS = 224
 
 
 def nvidia_smi(command="nvidia-smi"):
-    """What it prints; "": it is not here, fails or hangs. A driver that does not know a field refuses all of them."""
+    """What it prints; "": it is not here, fails, hangs or prints more than BYTES. A driver that does not know a field refuses all."""
     try:
-        ended = subprocess.run([command, f"--query-gpu={','.join(FIELDS)}", "--format=csv"], capture_output=True, timeout=SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
+        process = subprocess.Popen([command, f"--query-gpu={','.join(FIELDS)}", "--format=csv"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
         return ""
-    return ended.stdout[:BYTES].decode("utf-8", "replace") if ended.returncode == 0 else ""
+    until = time.monotonic() + SECONDS
+    text = read_until(process.stdout.fileno(), until)
+    process.stdout.close()  # ends a command that goes on printing
+    try:
+        done = process.wait(max(0, until - time.monotonic())) == 0
+    except subprocess.TimeoutExpired:
+        process.kill()  # and is not waited for: a driver that hangs does not let it end
+        done = False
+    return text.decode("utf-8", "replace") if done and len(text) <= BYTES else ""
+
+
+def read_until(file, until):
+    """What is there until its end, that time, or one byte more than BYTES."""
+    text = b""
+    while len(text) <= BYTES and select.select([file], [], [], max(0, until - time.monotonic()))[0]:
+        piece = os.read(file, BYTES + 1 - len(text))
+        if not piece:
+            break
+        text += piece
+    return text
 
 
 def is_value(word):
@@ -58,6 +85,26 @@ def libtpu_facts():
             yield f"libtpu-sdk.{name}", ",".join(values[:DEVICES])
 
 
+def within(seconds, facts):
+    """What facts() yields in that time; a thread that is late is left behind."""
+    found = []
+
+    def collect():
+        for fact in facts():
+            found.append(fact)
+
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[:]
+
+
 def tell(canary):
-    for name, value in [*nvidia_facts(nvidia_smi()), *libtpu_facts()]:
+    """As many as there is room for, and how many there was none for."""
+    facts = [*nvidia_facts(nvidia_smi()), *within(SECONDS, libtpu_facts)]
+    room = max(0, FACTS - canary.facts_told)
+    for name, value in facts[:room]:
         canary.fact(name, value)
+    if facts[room:]:
+        canary.note(f"{len(facts[room:])} of {len(facts)} facts that devices tell by themselves were left out: "
+                    f"there is room for {FACTS} facts in all")

@@ -26,6 +26,8 @@ PRODUCTS = 4
 # platform -> KiB a device of what collectives move: the smallest shows latency, the largest bandwidth
 KIB = {"cpu": (4, 256, 1024)}
 KIB_ON_ACCELERATORS = (64, 1024, 16384)
+# of the result of an all-gather, which is as many times larger as the axis has devices
+GATHERED_KIB = 1 << 20
 COLLECTIVES_TIMED, FILES_TIMED, FILE_MIB = 6, 5, 16
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
@@ -128,9 +130,12 @@ def collective_programs(session, kib):
     spec = jax.sharding.PartitionSpec(canary.axes)
     # `kib` a device or a little more: so many floats that every axis divides them.
     rest = -(-(kib << 8) // session.mesh.size) * session.mesh.size
-    array = session.place(session.numpy.ones(session.mesh.size * rest, session.numpy.float32), canary.axes)
+    array = session.array((session.mesh.size * rest,), session.numpy.float32, session.sharding(canary.axes),
+                          lambda index: session.numpy.ones(rest, session.numpy.float32))
     for axis, size in zip(canary.axes, canary.sizes):
         for kind in KINDS if size > 1 else ():
+            if kind == "all_gather" and kib * size > GATHERED_KIB:
+                continue
             mapped = jax.shard_map(collective(jax, kind, axis, size), mesh=session.mesh, in_specs=spec, out_specs=spec, check_vma=False)
             yield Measure(f"{kind}.{axis}.{kib}KiB_gbs", 4e-9 * rest, None), jax.jit(mapped).lower(array).compile(), array
 
