@@ -215,6 +215,7 @@ PLANTS.update({
         ("the same, all of it premapped", "memory.py", 'args["premapped_mib"] * MIB if', 'sliceup_memory.least_room().bytes + GIB if'),
         ("less than was there when it was looked at", "memory.py", "        room = sliceup_memory.least_room()\n",
          "        room = sliceup_memory.Room(GIB // 8 if at else GIB, 'the machine')\n"),
+        ("a kernel that refuses the pages", "memory.py", "mmap.mmap(-1, max(size, 1))", "mmap.mmap(-1, 1 << 60)"),
         ("a loader that is killed", "memory.py", "os.write(write, take(size).encode())", "os.kill(os.getpid(), 9)"),
     ],
     "checkpoint-write": [

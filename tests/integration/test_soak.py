@@ -116,6 +116,13 @@ class Soak(lab.LabTest):
         self.assertEqual(("failed", "passed"), (causes["h0"][0], causes["h1"][0]), causes)
         self.assertRegex(causes["h0"][2], r"the resident memory of this process grows by \d+\.\d MiB a second")
 
+    def test_a_loader_that_cannot_take_memory_says_why(self):
+        fault = self.planted("memory", "plain/memory.py", "mmap.mmap(-1, max(size, 1))", "mmap.mmap(-1, 1 << 60)")
+        self.assertEqual(1, self.climb(self.ladder(("    preload: false\n", ""), fault), "--only", "memory", hosts=1, pins="jax-cpu").status)
+        outcome, owner, text = self.causes("memory")["h0"]
+        self.assertEqual(("failed", "host"), (outcome, owner), text)
+        self.assertTrue(text.startswith("loader0 got nothing: OSError: [Errno 12] Cannot allocate memory"), text)
+
     def test_a_folder_that_a_host_does_not_share_is_told_and_so_is_an_environment_without_orbax(self):
         fault = self.planted("checkpoint-write", "jax/checkpoint_write.py", "    path = sliceup_saved.shared_folder(canary)\n",
                              "    canary.args['folder'] += str(canary.rank)\n    sliceup_saved.SEEN_S = 1\n    path = sliceup_saved.shared_folder(canary)\n")

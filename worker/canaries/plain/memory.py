@@ -21,10 +21,11 @@ import sliceup_memory  # noqa: E402
 
 MIB, GIB = 1 << 20, 1 << 30
 STEP, SPARE, KEPT_S, STALLED = 64 * MIB, 256 * MIB, 5.0, 0.1
+RAISED = "nothing: "
 
 
 class Part:
-    """A process that takes so many bytes, says "kept" when it has them, or what there was no room for, and keeps them until it is ended."""
+    """A process that takes so many bytes, says "kept" when it has them, or what there was no room for, or why it cannot, and keeps them until it is ended."""
 
     def __init__(self, name, size):
         self.name, self.size = name, size
@@ -34,6 +35,8 @@ class Part:
             try:
                 os.write(write, take(size).encode())
                 signal.pause()
+            except Exception as error:  # noqa: BLE001 - whatever it is, this process cannot take its bytes
+                os.write(write, f"{RAISED}{type(error).__name__}: {error}".encode())
             finally:
                 os._exit(1)
         os.close(write)
@@ -94,6 +97,8 @@ def taken(canary, parts, processes):
     for name, size in parts:
         processes.append(Part(name, size))
         answer = processes[-1].answer()
+        if answer.startswith(RAISED):
+            raise Failure("host", f"{name} got {answer}")
         if answer != "kept":
             raise Failure("launch", f"{name} got {answer or 'no answer: it was ended, as when memory runs out'}; {remedy(canary, parts)}")
 
