@@ -14,6 +14,9 @@ LADDER = (lab.TOP / "configs/ladders/jax-soak.yaml").read_text()
 PROFILE = (lab.TOP / "configs/profiles/cpu-jax.yaml").read_text()
 SOAK = ["memory", "checkpoint-write", "checkpoint-read", "soak"]
 OWN_PART = "            own = time.perf_counter() - began\n"
+INTERRUPTED = """        if session.canary.attempt["attempt"] == 1:
+            raise SystemExit("socket.gaierror: [Errno -3] Temporary failure in name resolution")
+"""
 LIMITS = {"stop": "1s", "cascade": "3s"}
 MIB = 1 << 20
 
@@ -59,13 +62,15 @@ class Soak(lab.LabTest):
             text = text.replace(old, new)
         return self.lab.write("soak.yaml", text)
 
-    def planted(self, rung, canary, old, new):
-        """An edit of the ladder by which the rung runs a copy of our canaries with this fault."""
+    def planted(self, rung, canary, *fault):
+        """An edit of the ladder by which the rung runs a copy of our canaries with this fault: old text, new text, and so on."""
         copy = self.lab.files / "canaries"
         shutil.copytree(lab.TOP / "worker/canaries", copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         text = (copy / canary).read_text()
-        self.assertEqual(1, text.count(old), f"{canary}: the fault has to follow it")
-        (copy / canary).write_text(text.replace(old, new))
+        for old, new in zip(fault[::2], fault[1::2]):
+            self.assertEqual(1, text.count(old), f"{canary}: the fault has to follow it")
+            text = text.replace(old, new)
+        (copy / canary).write_text(text)
         return f"canary: {canary}", f"canary: ./canaries/{canary}\n    preload: {str(rung != 'memory').lower()}"
 
     def slice_with(self, ladder, pins, hosts, folder):
@@ -115,6 +120,13 @@ class Soak(lab.LabTest):
         causes = self.causes("soak")
         self.assertEqual(("failed", "passed"), (causes["h0"][0], causes["h1"][0]), causes)
         self.assertRegex(causes["h0"][2], r"the resident memory of this process grows by \d+\.\d MiB a second")
+
+    def test_a_read_that_was_interrupted_while_it_tore_copies_is_repeated(self):
+        fault = self.planted("checkpoint-read", "jax/checkpoint_read.py", '    canary.phase("read")\n', '    canary.phase("read")\n    torn(session, ocp, state, path)\n',
+                             "        shutil.copytree(path, copy)\n", "        shutil.copytree(path, copy)\n" + INTERRUPTED)
+        self.passes(self.climb(self.ladder(fault), "--leave-out", "memory", "--leave-out", "soak", hosts=1))
+        self.assertEqual(("passed", 2), tuple(self.attempt(self.lab.receipt(), "h0", "checkpoint-read")[name] for name in ("outcome", "attempt")))
+        self.assertEqual([], list((self.lab.files / "shared").iterdir()))
 
     def test_a_loader_that_cannot_take_memory_says_why(self):
         fault = self.planted("memory", "plain/memory.py", "mmap.mmap(-1, max(size, 1))", "mmap.mmap(-1, 1 << 60)")

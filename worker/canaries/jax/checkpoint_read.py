@@ -71,14 +71,16 @@ def changed(path):
 
 def torn(session, ocp, state, path):
     """What reading each torn copy comes to: "refused: ...", "differs" or "read"."""
-    answers = {}
+    answers, folder = {}, path.with_name("torn")
     for tear in (truncated, missing, uncommitted, changed):
-        copy = path.with_name(tear.__name__)
+        copy = folder / tear.__name__
+        shutil.rmtree(folder, ignore_errors=True)  # of an attempt that was interrupted here
         shutil.copytree(path, copy)
         try:
             answers[tear.__name__] = "differs" if read_alone(session, ocp, state, tear(copy)) else "read"
         except Exception as error:  # noqa: BLE001 - orbax raises what it likes; that it raises is what is asked for
             answers[tear.__name__] = f"refused: {error}"[:300]
+        shutil.rmtree(folder, ignore_errors=True)
     return answers
 
 
@@ -99,13 +101,15 @@ def body(session):
     if canary.world > 1:
         canary.gate("torn", "agree", "")
     if canary.rank == 0:
-        shutil.rmtree(path.parent)
+        shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def absent(canary, path):
     begun = sorted(path.parent.glob("state" + BEGUN + "*"))
     if begun:
         return Failure("platform", f"the checkpoint in {begun[0]} was never committed: its writers ended before its end")
+    if canary.attempt["attempt"] > 1:
+        return Failure("launch", f"there is no {path}: an earlier attempt read it to its end and removed it, or a host does not see it; begin a new run")
     return Failure("launch", f"there is no {path}: the rung checkpoint-write comes before, in the same run; {sliceup_saved.remedy(canary)}")
 
 
