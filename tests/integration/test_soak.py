@@ -14,6 +14,13 @@ LADDER = (lab.TOP / "configs/ladders/jax-soak.yaml").read_text()
 PROFILE = (lab.TOP / "configs/profiles/cpu-jax.yaml").read_text()
 SOAK = ["memory", "checkpoint-write", "checkpoint-read", "soak"]
 OWN_PART = "            own = time.perf_counter() - began\n"
+EARLY = """        self.number += 1
+        rank = self.session.canary.rank
+        if rank == 2:
+            self.samples.begin = self.samples.apart = 0.0
+        if rank == 1 and self.number == 20:
+            self.session.jax.jit(lambda x: x + 1)(1.0)
+"""
 INTERRUPTED = """        if session.canary.attempt["attempt"] == 1:
             raise SystemExit("socket.gaierror: [Errno -3] Temporary failure in name resolution")
 """
@@ -120,6 +127,23 @@ class Soak(lab.LabTest):
         causes = self.causes("soak")
         self.assertEqual(("failed", "passed"), (causes["h0"][0], causes["h1"][0]), causes)
         self.assertRegex(causes["h0"][2], r"the resident memory of this process grows by \d+\.\d MiB a second")
+
+    def test_who_compiles_later_fails_alone_though_the_hosts_timed_other_numbers_of_steps(self):
+        """h1 compiles in the second round, h2 has timed each step by then, and the others none."""
+        fault = self.planted("soak", "jax/soak.py", OWN_PART, "            time.sleep(0.05)\n" + OWN_PART, "        self.number += 1\n", EARLY)
+        self.assertEqual(1, self.climb(self.ladder(fault, hold="2m"), "--only", "soak", hosts=3).status)
+        causes = self.causes("soak")
+        self.assertEqual(["passed", "failed", "passed"], [causes[host][0] for host in ("h0", "h1", "h2")], causes)
+        self.assertRegex(causes["h1"][2], r"compile requests during steps 17\.\.32, the first in step 20")
+        checks = {host: [check["name"] for check in self.attempt(self.lab.receipt(), host, "soak")["checks"]] for host in ("h0", "h2")}
+        self.assertEqual([False, True], [any("own part of a step" in name for name in checks[host]) for host in ("h0", "h2")], checks)
+
+    def test_a_host_whose_weights_are_no_numbers_is_named_and_leaves_no_other_waiting(self):
+        fault = self.planted("soak", "jax/soak.py", "        self.last = state\n", "        self.last = [state[0] * (float('nan') if self.session.canary.rank else 1)]\n")
+        self.assertEqual(1, self.climb(self.ladder(fault), "--only", "soak").status)
+        causes = self.causes("soak")
+        self.assertEqual(("passed", "failed", "program"), (causes["h0"][0], *causes["h1"][:2]), causes)
+        self.assertIn("error of the weights after a round, in parts of their way is nan", causes["h1"][2])
 
     def test_a_read_that_was_interrupted_while_it_tore_copies_is_repeated(self):
         fault = self.planted("checkpoint-read", "jax/checkpoint_read.py", '    canary.phase("read")\n', '    canary.phase("read")\n    torn(session, ocp, state, path)\n',

@@ -126,7 +126,7 @@ class Held:
 
 
 def hold(steps, held):
-    """Rounds until the time is over or a host has found what needs no more time to be told. The first round compiles."""
+    """Rounds until the time is over or a host has found what needs no more time to be told: then true. The first round compiles."""
     steps.round(held.note)
     steps.exchanged([0.0, 0.0])
     held.begin()
@@ -135,11 +135,15 @@ def hold(steps, held):
         held.losses[loss] = held.losses.get(loss, 0) + 1
         rows = steps.exchanged([held.at(), bool(held.asked_at or held.grows)])
         if rows[:, 1].any() or rows[:, 0].max() >= held.hold_s:
-            return
+            return bool(rows[:, 1].any())
 
 
-def judge(session, steps, held):
+def judge(session, steps, held, early):
     canary, samples, chain = session.canary, held.samples, steps.chain
+    # Before anything can raise: the other hosts wait in this exchange. 0: of too few samples.
+    own_of_all = [float(row[0]) for row in steps.exchanged([samples.thirds("own")[2] or 0.0, 0.0])]
+    if not early:
+        canary.check("steps that were timed, 12 at least", 12, min(12, len(samples.whole)))
     right, weights = sliceup_step.reference(chain, steps.steps)
     first = next(iter(held.losses))
     canary.check("loss of the last step of a round", right[-1], first, LOSS * right[0])
@@ -149,11 +153,10 @@ def judge(session, steps, held):
     canary.check("error of the weights after a round, in parts of their way", 0, float(off), WAY)
     since = f", the first in step {held.asked_at}" if held.asked_at else ""
     canary.check(f"compile requests during steps {steps.steps + 1}..{held.number}{since}", 0, held.compiled())
-    findings = [*memory(canary, samples), *times(canary, samples, steps)]
+    findings = [*memory(canary, samples), *times(canary, samples, own_of_all)]
     canary.counted.update(steps=held.number, later_compilations=held.compiled())
-    # Not raised: the others wait for this host at the end of the group.
     if findings:
-        canary.failure(*findings[0])
+        raise Failure(*findings[0])
 
 
 def memory(canary, samples):
@@ -169,14 +172,13 @@ def memory(canary, samples):
                               f"{last[-1]:.0f} MiB after {samples.recent[-1].at:.0f} s")
 
 
-def times(canary, samples, steps):
+def times(canary, samples, own_of_all):
     """The same of steps that became longer, and of a host for which the others wait."""
-    early, late, own = (value or 0.0 for value in (samples.thirds("whole")[0], samples.thirds("whole")[2], samples.thirds("own")[2]))
-    of_all = [float(row[0]) for row in steps.exchanged([own, 0.0])]
-    canary.check("steps that were timed, 12 at least", 12, min(12, len(samples.whole)))
+    early, _, late = samples.thirds("whole")
     if not early:
         return
-    others = statistics.median(of_all[:canary.rank] + of_all[canary.rank + 1:] or [own])
+    own = own_of_all[canary.rank]
+    others = statistics.median([other for rank, other in enumerate(own_of_all) if other > 0 and rank != canary.rank] or [own])
     slower, behind = canary.args.get("slower", 1.0), canary.args.get("behind", 0.5)
     spread = statistics.median(abs(sample.whole - late) for sample in samples.whole[-(len(samples.whole) // 3):])
     canary.fact("soak.step_ms", f"{1000 * early:.2f} to {1000 * late:.2f}, spread {100 * spread / late:.0f} %")
@@ -196,8 +198,11 @@ def body(session):
     if session.compile_only:
         return
     held = Held(session, session.canary.hold_s or DEFAULT_S)
-    hold(steps, held)
-    judge(session, steps, held)
+    early = hold(steps, held)
+    try:
+        judge(session, steps, held, early)
+    except Failure as error:  # told and not raised: the others wait for this host at the end of the group
+        session.canary.failure(error.owner, str(error))
 
 
 sliceup_jax.run(body)
