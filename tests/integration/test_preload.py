@@ -194,7 +194,7 @@ class Alike(Preload):
         self.maxDiff = None
         for how in ("raises", "raises at the top", "exits", "segfault", "strays", "waits"):
             with self.subTest(how):
-                told = [self.ends(way, how, "3s" if how == "waits" else "1m") for way in ("executed", "copied")]
+                told = [self.ends(way, how, "10s" if how == "waits" else "1m") for way in ("executed", "copied")]
                 self.assertEqual(*told)
 
     def test_programs_that_are_restored_have_the_same_digests_and_checks(self):
