@@ -184,7 +184,9 @@ class Alike(Preload):
 
     def ends(self, way, how, timeout="1m"):
         """Of a program that ends so: what the receipt and the log say, without what differs from run to run."""
-        _, receipt = self.climb([self.canary("ends", id="ends", args={"how": how}, timeout=timeout)], way, hosts=1, limits={"stop": "1s"})
+        # The rung before it imports as well, so that the interpreter has done so when its few seconds begin.
+        rungs = [self.canary("state", id="before", args={"paths": []}), self.canary("ends", id="ends", args={"how": how}, timeout=timeout)]
+        _, receipt = self.climb(rungs, way, hosts=1, limits={"stop": "1s"})
         ended = self.attempt(receipt, "h0", "ends")
         self.assertEqual(way, ended["interpreter"])
         kept = {name: ended[name] for name in ("outcome", "cause", "phase", "strays", "bad_lines")}
@@ -194,7 +196,7 @@ class Alike(Preload):
         self.maxDiff = None
         for how in ("raises", "raises at the top", "exits", "segfault", "strays", "waits"):
             with self.subTest(how):
-                told = [self.ends(way, how, "10s" if how == "waits" else "1m") for way in ("executed", "copied")]
+                told = [self.ends(way, how, "3s" if how == "waits" else "1m") for way in ("executed", "copied")]
                 self.assertEqual(*told)
 
     def test_programs_that_are_restored_have_the_same_digests_and_checks(self):
