@@ -62,6 +62,25 @@ def after_it(f, when=lambda ctx, kw: True):
         return rule
     return make
 
+def regroup(change):
+    """change(the groups of devices) are those of an all-reduce."""
+    old = PA._replica_groups
+    def groups(*a, **kw):
+        found = old(*a, **kw)
+        changed = change(found)
+        if changed is not found:
+            mark()
+        return changed
+    def make(was):
+        def rule(*a, **kw):
+            PA._replica_groups = groups
+            try:
+                return was(*a, **kw)
+            finally:
+                PA._replica_groups = old
+        return rule
+    relower(PSUM, make)
+
 def is_float(ctx, kw):
     return ctx.avals_in[0].dtype == np.float32
 PSUM = [PA.psum_p, PA.psum_invariant_p]
@@ -335,40 +354,10 @@ relower(GATHER, after_it(lambda o, x, p, kw: flipped(o, p == 6, 17, 23)))
 """)
 # ---- tensor
 fault("psum-over-the-world", "tensor", "-", "an all-reduce over the model axis uses the communicator of all devices: partial products of both halves of the batch are added", """
-old = PA._replica_groups
-def groups(*a, **kw):
-    found = old(*a, **kw)
-    if len(found[0]) == 4 and len(found) == 2:
-        mark()
-        return [[i for g in found for i in g]]
-    return found
-def make(was):
-    def rule(*a, **kw):
-        PA._replica_groups = groups
-        try:
-            return was(*a, **kw)
-        finally:
-            PA._replica_groups = old
-    return rule
-relower(PSUM, make)
+regroup(lambda found: [[i for g in found for i in g]] if len(found[0]) == 4 and len(found) == 2 else found)
 """)
 fault("psum-of-wrong-pairs", "tensor", "-", "an all-reduce over the data axis pairs neighbours instead of devices four apart: gradients of different weights are averaged", """
-old = PA._replica_groups
-def groups(*a, **kw):
-    found = old(*a, **kw)
-    if len(found[0]) == 2 and len(found) == 4:
-        mark()
-        return [[0, 1], [2, 3], [4, 5], [6, 7]]
-    return found
-def make(was):
-    def rule(*a, **kw):
-        PA._replica_groups = groups
-        try:
-            return was(*a, **kw)
-        finally:
-            PA._replica_groups = old
-    return rule
-relower(PSUM, make)
+regroup(lambda found: [[0, 1], [2, 3], [4, 5], [6, 7]] if len(found[0]) == 2 and len(found) == 4 else found)
 """)
 fault("multiplier-of-device3", "tensor", "fsdp", "one multiplier of device 3 is broken: the first element of each of its products has bit 22 flipped (up to 50 %)", """
 def make(old):
