@@ -1,4 +1,5 @@
-"""On each host something else. args: fails (a host, with harm in its last words, or `says`), hangs (a host); the others print a line a second for so many seconds."""
+"""On each host something else. args: fails (a host, with harm in its last words, or `says`), hangs (a host), slow (a host that compiles as long as the
+others run); the others print a line a second for so many seconds."""
 
 import sys
 import time
@@ -15,6 +16,8 @@ def body(canary):
     host = canary.attempt["host"]
     sliceup_plain.start(canary)
     canary.phase("compile")
+    if host == canary.args.get("slow"):
+        time.sleep(canary.args["seconds"])
     if host == canary.args["fails"]:
         print(canary.args.get("says", HARM), file=sys.stderr, flush=True)
         sys.exit(1)

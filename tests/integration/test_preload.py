@@ -184,7 +184,7 @@ class Alike(Preload):
 
     def ends(self, way, how, timeout="1m"):
         """Of a program that ends so: what the receipt and the log say, without what differs from run to run."""
-        # The rung before it imports as well, so that the interpreter has done so when its few seconds begin.
+        # The rung before it imports as well, so that the interpreter has done so when its seconds begin.
         rungs = [self.canary("state", id="before", args={"paths": []}), self.canary("ends", id="ends", args={"how": how}, timeout=timeout)]
         _, receipt = self.climb(rungs, way, hosts=1, limits={"stop": "1s"})
         ended = self.attempt(receipt, "h0", "ends")
@@ -196,7 +196,7 @@ class Alike(Preload):
         self.maxDiff = None
         for how in ("raises", "raises at the top", "exits", "segfault", "strays", "waits"):
             with self.subTest(how):
-                told = [self.ends(way, how, "3s" if how == "waits" else "1m") for way in ("executed", "copied")]
+                told = [self.ends(way, how, "15s" if how == "waits" else "1m") for way in ("executed", "copied")]
                 self.assertEqual(*told)
 
     def test_programs_that_are_restored_have_the_same_digests_and_checks(self):
