@@ -484,8 +484,10 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
                          &fact->of.host_asked, &to->arena);
         break;
     case FACT_HOST_SUSPECTED:
-        if (in_range (to, fact->of.host_suspected.host))
+        if (in_range (to, fact->of.host_suspected.host)) {
             to->coord.soft.hosts[fact->of.host_suspected.host].suspected = true;
+            to->coord.soft.hosts[fact->of.host_suspected.host].told_ms = fact->at_ms;
+        }
         break;
     }
 }

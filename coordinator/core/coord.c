@@ -71,6 +71,13 @@ static struct text silence_why (const struct coord *coord, uint32_t host, uint64
                : text_format (arena, "silent for %s", span);
 }
 
+/* It is told again while it lasts, for whoever began to watch meanwhile. */
+static uint64_t silence_told_at (const struct coord *coord, uint32_t host)
+{
+    const struct host_soft_state *link = &coord->soft.hosts[host];
+    return (link->suspected ? link->told_ms : link->received_ms) + coord->state->plan.limits.suspect_ms;
+}
+
 static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     const struct limits *limits = &coord->state->plan.limits;
@@ -83,7 +90,7 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
             continue;
         if (silent >= limits->lost_ms) {
             loss_end_host (coord, i, silence_why (coord, i, silent, &out->arena), now_ms, out);
-        } else if (!link->suspected) {
+        } else if (silence_told_at (coord, i) <= now) {
             struct fact *fact = outbox_add_fact (out, FACT_HOST_SUSPECTED);
             fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
             coord_commit_fact (coord, fact, now_ms);
@@ -97,9 +104,8 @@ static uint64_t silence_next (const struct coord *coord, uint32_t host)
 {
     const struct limits *limits = &coord->state->plan.limits;
     const struct host_soft_state *link = &coord->soft.hosts[host];
-    return link->received_ms + (!link->suspected ? limits->suspect_ms
-                                : !link->asked   ? least_u64 (ask_after_ms (limits), limits->lost_ms)
-                                                 : limits->lost_ms);
+    uint64_t ask_ms = link->asked ? limits->lost_ms : least_u64 (ask_after_ms (limits), limits->lost_ms);
+    return least_u64 (silence_told_at (coord, host), link->received_ms + ask_ms);
 }
 
 static uint64_t join_by (const struct coord *coord)

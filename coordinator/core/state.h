@@ -225,6 +225,7 @@ struct host_soft_state {
     uint64_t sent_ms;      /* when anything was last sent to it */
     uint64_t beat, own_ms; /* number of its last heartbeat in this session, and when it was sent by its own clock */
     bool suspected;
+    uint64_t told_ms;  /* run clock: when it was last told to be silent */
     bool asked;        /* in this silence, whether its machine answers */
     uint32_t asked_n;  /* by this process */
     bool at_gate;      /* last report: its attempt waits, or is being stopped, at a gate */

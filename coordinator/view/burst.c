@@ -26,6 +26,7 @@ struct burst {
     struct attempt_key key;         /* of the pass whose failures were told */
     uint32_t told_ungrouped, first; /* first: the group that has its turn */
     bool told_of[HOSTS_MAX];        /* per host: that it failed */
+    bool told_silent[HOSTS_MAX];    /* per host: in this silence, which the coordinator repeats */
     uint32_t warnings;              /* told, with the line that there are more */
 };
 
@@ -121,6 +122,20 @@ static void share_asked (struct burst *burst, const struct fact_host_asked *aske
 {
     LOCAL_ARENA arena = { 0 };
     share (burst, FACT_HOST_ASKED, host_asked_text (asked, false, &arena), asked->host, 0);
+}
+
+/* Was its silence told before? Whatever else a host says of itself ends it. */
+static bool is_repeated (struct burst *burst, const struct fact *fact)
+{
+    uint32_t host = fact->kind == FACT_HOST_SUSPECTED || fact->kind == FACT_HOST_RETURNED ? fact->of.host_suspected.host
+                    : fact->kind == FACT_HOST_REPORTED                                    ? fact->of.host_reported.host
+                    : fact->kind == FACT_HOST_JOINED                                      ? fact->of.host_joined.host
+                                                                                          : HOSTS_MAX;
+    if (host >= HOSTS_MAX)
+        return false;
+    bool told = burst->told_silent[host], silent = fact->kind == FACT_HOST_SUSPECTED;
+    burst->told_silent[host] = silent;
+    return silent && told;
 }
 
 /* False: it is nothing that hosts share. */
@@ -366,7 +381,7 @@ void burst_tell (struct burst *burst, const struct board *board, uint64_t now_ms
 void burst_fact (struct burst *burst, const struct board *board, const struct fact *fact, uint64_t now_ms,
                  const struct style *style, struct buf *out)
 {
-    if (!board->opened)
+    if (!board->opened || is_repeated (burst, fact))
         return;
     if (fact->kind == FACT_ATTEMPT_ENDED)
         tell_warnings (burst, board, fact, style, out);

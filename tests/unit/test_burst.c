@@ -139,6 +139,22 @@ TEST (what_befell_one_host_is_told_in_its_order)
     show_release (&show);
 }
 
+/* The coordinator repeats it for whoever began to watch meanwhile. */
+TEST (a_silence_is_told_once)
+{
+    struct show show = bursting (3);
+    show_suspected (&show, 1, 7000);
+    assert_int_equal (a_while_on (&show), 1);
+    show_suspected (&show, 1, 12000);
+    assert_int_equal (a_while_on (&show), 0);
+    struct fact report = { .kind = FACT_HOST_REPORTED, .of.host_reported.host = 1 };
+    show_fact (&show, report);
+    show_suspected (&show, 1, 6000);
+    assert_int_equal (a_while_on (&show), 1);
+    assert_has (&show.lines, "host1 silent for 6 s\n");
+    show_release (&show);
+}
+
 TEST (an_event_stands_before_what_follows_it)
 {
     struct show show = bursting (3);

@@ -625,6 +625,23 @@ TEST_ON (bench, a_silence_that_is_survived_is_recorded)
     assert_null (last_fact (bench, FACT_HOST_LOST));
 }
 
+/* For whoever begins to watch meanwhile: every `suspect_ms`, and no more often. */
+TEST_ON (bench, a_silence_is_told_again_while_it_lasts)
+{
+    struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 60000 };
+    bench_open_limited (bench, 0, &limits);
+    join (bench, 0);
+    const uint64_t *told_ms = &bench->coord->soft.hosts[0].told_ms;
+    uint64_t began_ms = bench->now_ms, last_ms = 0, times = 0;
+    for (uint32_t i = 0; i < 40; i++) {
+        tick (bench, began_ms + 250 * i);
+        assert_true (*told_ms == last_ms || last_ms == 0 || *told_ms == last_ms + 2000);
+        times += *told_ms != last_ms;
+        last_ms = *told_ms;
+    }
+    assert_int_equal (times, 4);
+}
+
 /* Host 0 was last heard with beat 7, sent at 500,000 ms by its own clock, and then was silent for `silent_ms`. */
 static enum silence silence_of_beat (struct bench *bench, uint64_t silent_ms, uint64_t beats, uint64_t own_ms)
 {
