@@ -240,7 +240,7 @@ static void keep_note (struct feed *feed, uint64_t at_ms, struct text line)
     char *copy = mem_alloc (kept.len);
     memcpy (copy, kept.ptr, kept.len);
     mem_free ((void *) note->text.ptr);
-    *note = (struct feed_note){ feed->notes_last, feed->board->revision, at_ms, { copy, kept.len } };
+    *note = (struct feed_note){ feed->notes_last, feed->board->revision, at_ms, .text = { copy, kept.len } };
     feed->note_revisions[feed->notes_last % FEED_NUMBERS_KEPT] = feed->board->revision;
     if (feed->hear)
         feed->hear (feed->hearer, at_ms, line);
@@ -284,6 +284,7 @@ void feed_add_remark (struct feed *feed, struct text remark)
     buf_escaped (&safe, text_clip (remark, REMARK_BYTES), 0);
     feed->board->revision++;
     keep_note (feed, feed->board->clock_ms, buf_as_text (&safe));
+    feed->notes[feed->notes_last % FEED_NOTES_KEPT].remark = true;
 }
 
 uint64_t feed_notes_last (const struct feed *feed)

@@ -14,7 +14,8 @@ struct text scene_mesh (const struct scene *scene)
 {
     const struct mesh *mesh = &scene->board->plan.mesh;
     struct buf out = { .max = 4096 };
-    for (uint32_t i = 0; i < mesh->n; i++) {
+    bool devices = !text_is (scene->board->plan.profile.frontend, "plain");
+    for (uint32_t i = 0; devices && i < mesh->n; i++) {
         buf_puts (&out, i ? ", " : "");
         buf_escaped (&out, mesh->items[i].axis, 0);
         buf_printf (&out, "=%u", mesh->items[i].size);

@@ -25,6 +25,7 @@ enum { FEED_NOTES_KEPT = 256, FEED_NOTE_BYTES = 2048, FEED_NUMBERS_KEPT = 4096 }
 struct feed_note {
     uint64_t number, revision; /* revision: the feed's when it came */
     uint64_t at_ms;            /* run clock, in tenths of a second */
+    bool remark;               /* feed_add_remark */
     struct text text;          /* one line, escaped (buf_escaped), without the run's clock in front */
 };
 
@@ -131,6 +132,7 @@ struct scene_tile {
     uint32_t rank;
     enum scene_mark now;
     const uint8_t *cells;    /* enum scene_mark, one a rung */
+    uint8_t trouble;         /* enum trouble (view/status.h) */
     enum owner owner;        /* owner of its cause; none: no failure */
     uint32_t group;          /* of `groups`; SCENE_NOBODY: none */
     struct text phase, gate; /* phase: before it joined, the step of its start */
@@ -221,7 +223,7 @@ const char *scene_host_name (const struct scene *scene, uint32_t rank, char out[
 enum { SCENE_WORD_COLUMNS = 128, SCENE_LINE_COLUMNS = 1024 };
 /* Makes a text of the board safe and cuts it to `columns`; borrows it if it already is. */
 struct text scene_text (struct arena *arena, struct text from, uint32_t columns);
-struct text scene_mesh (const struct scene *scene); /* "data=4, model=2" */
+struct text scene_mesh (const struct scene *scene); /* "data=4, model=2"; empty: its programs know no devices */
 
 /* How a rung stands: the running pass, a part by itself included, else the last that began; and the revision of the
  * last change, except running times. */

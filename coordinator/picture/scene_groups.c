@@ -4,6 +4,7 @@
 
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_private.h"
+#include "coordinator/view/status.h"
 
 /* Each host of the plan once, by rank. */
 static void sort_hosts (const struct scene *scene, const struct board_verdict_group *from,
@@ -169,6 +170,7 @@ struct tiles {
     uint8_t untried[RUNGS_MAX]; /* per rung: the mark of a host without an attempt there */
     uint8_t *cells;             /* of all hosts */
     struct host_stand *stands;  /* of all hosts */
+    uint8_t *troubles;          /* enum trouble, of all hosts */
 };
 
 /* ---- what a host's attempts come to ---- */
@@ -271,7 +273,9 @@ static void fill_tile (const struct tiles *tiles, uint32_t rank, struct scene_ti
 {
     const struct scene *scene = tiles->scene;
     const struct board_host *host = &scene->board->hosts[rank];
-    *tile = (struct scene_tile){ .rank = rank, .changed = host->changed, .group = tiles->group_of[rank] };
+    *tile = (struct scene_tile){
+        .rank = rank, .changed = host->changed, .group = tiles->group_of[rank], .trouble = tiles->troubles[rank]
+    };
     fill_cells (tiles, tile, tiles->cells + (size_t) rank * scene->rungs_n);
     tile->now = scene->board->ended ? scene_mark_at_end (tile->cells, scene->rungs_n)
                                     : scene_mark_now (scene->board, rank);
@@ -297,6 +301,8 @@ void scene_make_tiles (struct scene *scene, const uint32_t *group_of)
     const struct scene_filter *filter = scene_filter_make (scene);
     tiles.cells = arena_array (scene->arena, scene->hosts_n, scene->rungs_n);
     scene->tiles = arena_array (scene->arena, scene->hosts_n, sizeof (struct scene_tile));
+    tiles.troubles = arena_array (scene->arena, scene->hosts_n, 1);
+    progress_mark_troubles (scene->board, scene->now_ms, scene->arena, tiles.troubles);
     tiles.stands = take_stands (scene);
     mark_untried (scene->board, tiles.untried);
     for (uint32_t i = 0; i < scene->hosts_n; i++) {

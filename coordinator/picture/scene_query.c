@@ -157,14 +157,15 @@ static int first_of (const void *a, const void *b)
     return order ? order : order_u64 (x->at, y->at);
 }
 
-/* The present mark counts more than earlier ones. */
+/* The present mark counts more than earlier ones; who is to be looked at stands behind who failed. */
 static uint64_t badness (const struct scene_tile *tile, uint32_t rungs)
 {
     uint64_t worst = 0;
     for (uint32_t i = 0; i < rungs; i++)
         if (scene_mark_is_bad (tile->cells[i]) && scene_mark_badness (tile->cells[i]) > worst)
             worst = scene_mark_badness (tile->cells[i]);
-    return scene_mark_badness (tile->now) << 8 | worst;
+    uint64_t now = scene_mark_badness (tile->trouble ? MARK_SILENT : tile->now);
+    return now << 16 | (uint64_t) tile->trouble << 8 | worst;
 }
 
 void scene_order_tiles (struct scene *scene)

@@ -8,7 +8,7 @@ enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48 };
 
 /* ---- header and hosts ---- */
 
-uint32_t grid_rungs_passed (const struct board *board)
+static uint32_t rungs_passed (const struct board *board)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < board->plan.rungs.n; i++)
@@ -22,7 +22,7 @@ static void draw_header (const struct board *board, uint64_t now_ms, const struc
     line_paint (&line, PAINT_STRONG);
     line_text (&line, board->plan.slice);
     line_paint (&line, PAINT_NONE);
-    line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", grid_rungs_passed (board), board->plan.rungs.n,
+    line_printf (&line, "  %u/%u rungs  %s  %u/%u hosts", rungs_passed (board), board->plan.rungs.n,
                  DURATION_TEXT (now_ms), board->joined_n, board->plan.hosts.n);
     line_puts (&line, "  run ");
     line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));

@@ -35,7 +35,6 @@ void stacks_json (const struct board *board, uint64_t now_ms, uint32_t most, str
  * Rows are no wider than style.columns (0: any width): a narrow terminal loses the bar, then the pass, then the time.
  * Failures are never cut. Pure. */
 
-uint32_t grid_rungs_passed (const struct board *board);
 /* Each line ends with a newline. */
 void grid_draw (const struct board *board, uint64_t now_ms, const struct style *style, struct buf *out);
 
@@ -102,6 +101,18 @@ struct progress_slow {
 };
 uint32_t progress_slow_hosts (const struct board *board, uint64_t now_ms, struct arena *arena,
                               struct progress_slow out[BOARD_PHASES_MAX]);
+
+/* Why a host that is waited for is to be looked at, the gravest last. */
+enum trouble {
+    TROUBLE_NONE = 0,
+    TROUBLE_QUIET, /* it printed nothing for 10 s, and most others did */
+    TROUBLE_SLOW,  /* progress_slow_hosts */
+    TROUBLE_HOLDS  /* its program stands where the others wait for it: "suspect: ..." */
+};
+/* Sets what it finds in `out`, one a host of the plan. */
+void progress_mark_troubles (const struct board *board, uint64_t now_ms, struct arena *arena, uint8_t *out);
+/* False: the phase says no more than that the program runs ("start", "run"). */
+bool progress_phase_tells (struct text phase);
 
 /* What earlier runs say of the running pass; NULL: nothing. `left_ms`: 0 once it takes longer than they did. */
 const struct usual_time *progress_usual_time (const struct board *board, uint64_t now_ms, uint64_t *left_ms);

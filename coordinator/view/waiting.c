@@ -65,7 +65,8 @@ static void add_part (const struct board *board, uint32_t at, struct wait_table 
     case ATTEMPT_STOPPING: waiting_add (table, WAIT_STOP, none, at, host->phase_since_ms); break;
     case ATTEMPT_ENDED: waiting_add (table, WAIT_RESULT, none, at, began_ms); break;
     case ATTEMPT_RUNNING: waiting_add (table, WAIT_PHASE, host->phase, at, host->phase_since_ms); break;
-    default: waiting_add (table, WAIT_START, none, at, began_ms); break;
+    default: /* nothing was heard of it since the pass began, as for who has just begun to watch: it may well run */
+        waiting_add (table, host->received_ms < began_ms ? WAIT_PHASE : WAIT_START, none, at, began_ms);
     }
 }
 
@@ -148,12 +149,14 @@ static void add_gate (const struct printer *printer, const struct wait_group *gr
     add_attempt_span (printer);
 }
 
-/* What a worker does with the cache around its program; every other phase is a word of the program. */
-static const char *cache_phase (struct text phase)
+/* What a worker does around its program, and that it runs; every other phase is a word of the program. */
+static const char *own_phase (struct text phase)
 {
     static const struct {
         const char *phase, *does;
-    } known[] = { { "lease", " to get the lease of the cache" },
+    } known[] = { { "start", "" },
+                  { "run", "" },
+                  { "lease", " to get the lease of the cache" },
                   { "cache", " to prepare the cache" },
                   { "confine", " to test what its sandbox refuses" },
                   { "audit", " to audit the cache" },
@@ -164,9 +167,15 @@ static const char *cache_phase (struct text phase)
     return NULL;
 }
 
+bool progress_phase_tells (struct text phase)
+{
+    const char *does = own_phase (phase);
+    return phase.len && !(does && !*does);
+}
+
 static void add_phase (const struct printer *printer, const struct wait_group *group)
 {
-    const char *does = cache_phase (group->word);
+    const char *does = own_phase (group->word);
     buf_puts (printer->out, "waiting for ");
     add_set (printer, group->hosts, group->n);
     if (does)
@@ -250,7 +259,7 @@ uint32_t waiting_append_lines (const struct board *board, uint64_t now_ms, uint3
 /* ---- progress ---- */
 
 enum { TOLD_AGAIN_MS = 3000 }; /* the coordinator repeats it every second: what is older holds no more */
-enum { SLOW_TIMES = 2, SLOW_LEAST_MS = 3000, QUIET_LEAST_MS = 5000 };
+enum { SLOW_TIMES = 2, SLOW_LEAST_MS = 3000, QUIET_LEAST_MS = 5000, QUIET_MARKED_MS = 10000 };
 
 static bool is_awaited (const struct board *board, uint32_t host)
 {
@@ -273,7 +282,7 @@ uint32_t progress_quiet_hosts (const struct board *board, uint64_t now_ms, struc
         struct progress_quiet quiet = { arena_array (arena, told->hosts.n, sizeof (uint32_t)), 0, told->line,
                                         told->quiet_ms + age_ms };
         for (uint32_t k = 0; k < told->hosts.n; k++)
-            if (is_awaited (board, told->hosts.items[k]) &&
+            if (is_awaited (board, told->hosts.items[k]) && !board->hosts[told->hosts.items[k]].suspected &&
                 board->hosts[told->hosts.items[k]].state != ATTEMPT_AT_GATE) /* it waits for others */
                 quiet.hosts[quiet.n++] = told->hosts.items[k];
         if (quiet.n)
@@ -312,23 +321,40 @@ static bool stands_still (const struct board *board, uint64_t now_ms, uint64_t s
            output->told_ms <= stand_ms + quiet_ms;
 }
 
+/* The hosts that are known to stand somewhere, and which of them the others wait for. */
+struct standing {
+    uint32_t *ranks, n;
+    bool *lags;
+    struct text who, others;
+    bool found;
+};
+
+static struct standing find_standing (const struct board *board, uint64_t now_ms, bool silent, struct arena *arena)
+{
+    uint32_t most = board->plan.hosts.n;
+    struct stand_host *hosts = arena_array (arena, most, sizeof *hosts);
+    struct standing out = { .ranks = arena_array (arena, most, sizeof (uint32_t)),
+                            .lags = arena_array (arena, most, sizeof (bool)) };
+    for (uint32_t i = 0; i < most; i++)
+        if (is_awaited (board, i) && board->hosts[i].state == ATTEMPT_RUNNING && board->hosts[i].stand.len &&
+            (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms))) {
+            hosts[out.n] = (struct stand_host){ board_host_name (board, i), board->hosts[i].stand };
+            out.ranks[out.n++] = i;
+        }
+    out.found = stands_find_lagging (hosts, out.n, out.lags, arena, &out.who, &out.others) > 0;
+    return out;
+}
+
 uint32_t progress_append_stands (const struct board *board, uint64_t now_ms, bool silent, struct buf *out)
 {
     LOCAL_ARENA arena = { 0 };
-    struct stand_host *hosts = arena_array (&arena, board->plan.hosts.n, sizeof *hosts);
-    bool *lags = arena_array (&arena, board->plan.hosts.n, sizeof *lags);
-    struct text who, others;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
-        if (is_awaited (board, i) && board->hosts[i].state == ATTEMPT_RUNNING && board->hosts[i].stand.len &&
-            (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms)))
-            hosts[n++] = (struct stand_host){ board_host_name (board, i), board->hosts[i].stand };
-    if (stands_find_lagging (hosts, n, lags, &arena, &who, &others) > 0)
+    struct standing standing = find_standing (board, now_ms, silent, &arena);
+    if (standing.found)
         buf_puts (out, silent ? "suspect: " : "the odd one out now: ");
-    buf_escaped (out, who, 0);
-    buf_escaped_after (out, "; ", others, 0);
-    buf_puts (out, who.len ? "\n" : "");
-    return who.len > 0;
+    buf_escaped (out, standing.who, 0);
+    buf_escaped_after (out, "; ", standing.others, 0);
+    buf_puts (out, standing.who.len ? "\n" : "");
+    return standing.who.len > 0;
 }
 
 /* ---- who is slow ---- */
@@ -385,6 +411,39 @@ static uint32_t add_slow (const struct board *board, uint64_t now_ms, uint32_t s
                     DURATION_TEXT (slow[i].longest_ms), duration_print (slow[i].median_ms, median), slow[i].others);
     }
     return n;
+}
+
+/* ---- whom to look at ---- */
+
+/* Where most are quiet that is how the program is. */
+static void mark_quiet (const struct board *board, uint64_t now_ms, struct arena *arena, uint8_t *out)
+{
+    struct progress_quiet quiet[OUTPUT_GROUPS_MAX];
+    uint32_t groups = progress_quiet_hosts (board, now_ms, arena, quiet), n = 0, all = 0;
+    while (groups && quiet[groups - 1].quiet_ms < QUIET_MARKED_MS)
+        groups--;
+    for (uint32_t i = 0; i < groups; i++)
+        n += quiet[i].n;
+    for (uint32_t i = 0; i < board->plan.hosts.n; i++)
+        all += board->hosts[i].in_pass; /* who has ended was not quiet */
+    for (uint32_t i = 0; i < groups && n <= all / 2; i++)
+        for (uint32_t k = 0; k < quiet[i].n; k++)
+            out[quiet[i].hosts[k]] = TROUBLE_QUIET;
+}
+
+void progress_mark_troubles (const struct board *board, uint64_t now_ms, struct arena *arena, uint8_t *out)
+{
+    struct progress_slow slow[BOARD_PHASES_MAX];
+    if (!board->opened || board->ended || !board->running)
+        return;
+    mark_quiet (board, now_ms, arena, out);
+    for (uint32_t i = progress_slow_hosts (board, now_ms, arena, slow); i > 0; i--)
+        for (uint32_t k = 0; k < slow[i - 1].n; k++)
+            out[slow[i - 1].hosts[k]] = TROUBLE_SLOW;
+    struct standing standing = find_standing (board, now_ms, true, arena);
+    for (uint32_t i = 0; standing.found && i < standing.n; i++)
+        if (standing.lags[i])
+            out[standing.ranks[i]] = TROUBLE_HOLDS;
 }
 
 /* ---- how long it may take ---- */

@@ -60,6 +60,33 @@ static void show_stand (struct show *show, uint32_t host, const char *stand)
                    (struct holding){ .state = ATTEMPT_RUNNING, .phase = TEXT_LIT ("run"), .stand = text_of (stand) });
 }
 
+static void assert_troubles (const struct show *show, const uint8_t expected[4])
+{
+    LOCAL_ARENA arena = { 0 };
+    uint8_t troubles[4] = { 0 };
+    progress_mark_troubles (show->board, show->at_ms, &arena, troubles);
+    assert_memory_equal (troubles, expected, 4);
+}
+
+/* Where most are quiet nobody is to be looked at for that. */
+TEST_ON (show, who_is_to_be_looked_at_is_marked)
+{
+    const char *waits = "main thread: File \"/e/site-packages/jax/a.py\", line 3 in wait";
+    static const uint8_t nobody[4], quiet[4] = { [2] = TROUBLE_QUIET, [3] = TROUBLE_QUIET },
+                                    holds[4] = { [2] = TROUBLE_HOLDS };
+    show_gathered (show, 4);
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    show_output (show, 2, 2, TEXT_LIT ("step 4"), 9000);
+    assert_troubles (show, nobody); /* not for long */
+    show_output (show, 2, 2, TEXT_LIT ("step 4"), 12000);
+    assert_troubles (show, quiet);
+    show_output (show, 0, 4, TEXT_LIT ("step 4"), 12000);
+    assert_troubles (show, nobody);
+    for (uint32_t i = 0; i < 4; i++)
+        show_stand (show, i, i == 2 ? "main thread: File \"/k/fault.py\", line 4 in maybe" : waits);
+    assert_troubles (show, holds);
+}
+
 TEST_ON (show, who_holds_up_the_others_is_named_while_a_host_is_silent)
 {
     const char *waits = "main thread: File \"/e/site-packages/jax/a.py\", line 3 in wait";

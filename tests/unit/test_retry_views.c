@@ -226,7 +226,7 @@ TEST_ON (both, a_part_that_runs_shows_as_such)
     grid_draw (both->show.board, both->show.at_ms, &style, out);
     assert_has (out, "in parts");
     assert_has (out, "1/2");
-    assert_has (out, "waiting for host1 to start");
+    assert_has (out, "waiting for host1 (");
 }
 
 TEST_ON (both, parts_stand_in_the_receipt_and_count_for_nothing)

@@ -411,7 +411,8 @@ TEST (the_last_notes_are_told_and_long_ones_cut)
 {
     struct picture *picture = picture_create (2);
     for (uint32_t i = 0; i < 40; i++) {
-        picture->notes[i] = (struct feed_note){ i + 1, 1, 100, { picture->long_text, sizeof picture->long_text } };
+        picture->notes[i] = (struct feed_note){ i + 1, 1, 100,
+                                                .text = { picture->long_text, sizeof picture->long_text } };
         picture->note_list[i] = &picture->notes[i];
     }
     picture->scene.notes_n = 40;

@@ -108,9 +108,9 @@ TEST_ON (show, silence_counts_from_the_last_word)
     show_suspected (show, 1, 5000);
     show->at_ms = 7200;
     show_phase (show, 0, "run", 1000);
-    assert_waiting (show, "host1 silent for 7 s\nwaiting for host0 in phase run (7 s of 30 s)\n");
+    assert_waiting (show, "host1 silent for 7 s\nwaiting for host0 (7 s of 30 s)\n");
     show_phase (show, 1, "run", 1000);
-    assert_waiting (show, "waiting for host[0-1] in phase run (7 s of 30 s)\n");
+    assert_waiting (show, "waiting for host[0-1] (7 s of 30 s)\n");
 }
 
 TEST_ON (show, after_a_takeover_hosts_are_waited_for_again)
