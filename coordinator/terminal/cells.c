@@ -14,8 +14,9 @@ static uint32_t bounded (uint32_t n)
 
 struct cells cells_make (const struct style *style, struct arena *arena)
 {
-    struct cells cells = { bounded (style->columns), bounded (style->rows), { .unicode = style->unicode }, NULL };
+    struct cells cells = { bounded (style->columns), bounded (style->rows), .style.unicode = style->unicode };
     uint32_t n = cells.columns * cells.rows;
+    cells.stride = cells.columns;
     cells.items = arena_array (arena, n, sizeof (*cells.items));
     for (uint32_t i = 0; i < n; i++)
         cells.items[i].character = ' ';
@@ -24,7 +25,15 @@ struct cells cells_make (const struct style *style, struct arena *arena)
 
 struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column)
 {
-    return &cells->items[row * cells->columns + column];
+    return &cells->items[row * cells->stride + column];
+}
+
+struct cells cells_right_of (const struct cells *cells, uint32_t column)
+{
+    struct cells part = *cells;
+    part.items += column;
+    part.columns -= column;
+    return part;
 }
 
 /* ---- a line in cells ---- */
@@ -100,10 +109,49 @@ void cells_put_line (const struct cells *cells, uint32_t row, enum paint paint, 
 
 enum { PRINTED_BYTES = 4096 };
 
-void sheet_add (struct sheet *sheet, enum paint paint, struct text line)
+/* How many bytes of the line fit, up to a blank behind its first `indent` ones where there is one. */
+static uint32_t fitting (struct text line, uint32_t indent, uint32_t columns)
+{
+    uint32_t wide = 0, blank = 0, at = 0;
+    while (at < line.len) {
+        uint32_t character = 0, len = utf8_next (line, at, &character);
+        wide += len ? utf8_columns (character) : 4;
+        if (wide > columns)
+            return blank ? blank : at;
+        blank = character == ' ' && at > indent ? at : blank;
+        at += len ? len : 1;
+    }
+    return at;
+}
+
+static uint32_t blanks_before (struct text line)
+{
+    uint32_t n = 0;
+    while (n < line.len && line.ptr[n] == ' ')
+        n++;
+    return n;
+}
+
+static void sheet_put (struct sheet *sheet, enum paint paint, struct text line)
 {
     sheet->lines.items = mem_room (sheet->lines.items, sheet->lines.n, &sheet->room, 64, sizeof (struct sheet_line));
     sheet->lines.items[sheet->lines.n++] = (struct sheet_line){ paint, line };
+}
+
+/* What is left of a broken line stands two columns further in. */
+void sheet_add (struct sheet *sheet, enum paint paint, struct text line)
+{
+    uint32_t begin = blanks_before (line), indent = begin + 2;
+    for (uint32_t at = begin, fits; sheet->columns > 2 * indent; at = indent) {
+        fits = fitting (line, at, sheet->columns);
+        if (fits >= line.len)
+            break;
+        sheet_put (sheet, paint, (struct text){ line.ptr, fits });
+        text_skip (&line, fits);
+        text_skip (&line, blanks_before (line));
+        line = text_format (sheet->arena, "%*s%.*s", (int) indent, "", TEXT_ARG (line));
+    }
+    sheet_put (sheet, paint, line);
 }
 
 void sheet_printf (struct sheet *sheet, enum paint paint, const char *format, ...)

@@ -1,11 +1,14 @@
 #include "coordinator/terminal/draw.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "coordinator/view/status.h"
 
 enum { ROWS_FOR_ALL = 8 };
+#define KEYS_LINE "? keys  n next failure  q leave"
+enum { KEYS_LEAST = 6 };
 
 const char *number_print (uint64_t number, char out[NUMBER_BYTES])
 {
@@ -20,37 +23,90 @@ const char *number_print (uint64_t number, char out[NUMBER_BYTES])
     return out;
 }
 
+/* "RUNNING", or how it ended; with what is bad about it. */
+static void draw_state (const struct drawing *drawing, struct line *line)
+{
+    const struct scene *scene = drawing->scene;
+    const struct board *board = scene->board;
+    char state[32];
+    snprintf (state, sizeof (state), "%s",
+              board->ended          ? enum_name_of (&outcome_names, board->outcome)
+              : board->interrupted  ? "interrupted"
+              : board->cancel_level ? "stopping"
+                                    : "running");
+    for (char *at = state; *at; at++)
+        *at = (char) toupper ((unsigned char) *at);
+    bool good = board->ended && board->outcome == OUTCOME_PASSED, bad = board->ended && !good;
+    line_painted (line,
+                  good                                        ? PAINT_GOOD
+                  : bad                                       ? PAINT_BAD
+                  : board->interrupted || board->cancel_level ? PAINT_WARN
+                                                              : PAINT_STRONG,
+                  text_of (state));
+}
+
+static void draw_count (struct line *line, enum paint paint, uint32_t n, const char *what, struct arena *arena)
+{
+    if (n)
+        line_painted (line, paint, text_format (arena, "  %u %s", n, what));
+}
+
+/* How far it is. */
+static void draw_progress (const struct drawing *drawing, struct line *line)
+{
+    const struct scene *scene = drawing->scene;
+    const struct board *board = scene->board;
+    uint32_t now = scene->frontier < scene->rungs_n ? scene->frontier : scene->rungs_n - 1;
+    const struct board_pass *pass = scene_rung_pass (board, now);
+    enum pass last = board->rungs[now].last;
+    line_printf (line, "rung %u of %u: ", now + 1, scene->rungs_n);
+    line_text (line, scene_text (scene->arena, board_rung_id (board, now), SCENE_WORD_COLUMNS));
+    if (last == PASS_NONE)
+        line_puts (line, " is to come");
+    else
+        line_printf (line, "%s%s, %u/%u ended, %s of it", last == PASS_ONCE ? "" : " ",
+                     last == PASS_ONCE ? "" : enum_name_of (&pass_names, last), pass->ended_n, pass->hosts_n,
+                     DURATION_TEXT (board_rung_ms (board, now, scene->now_ms)));
+    if (scene->left_ms)
+        line_printf (line, ", about %s left", DURATION_TEXT (scene->left_ms));
+}
+
 static void draw_header (const struct drawing *drawing)
 {
     const struct scene *scene = drawing->scene;
     const struct board *board = scene->board;
+    const uint32_t *marks = scene->marks;
     char joined[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 0, 0, drawing->cells->columns);
     line_painted (&line, PAINT_STRONG, board->plan.slice);
-    line_printf (&line, "  %u/%u rungs  %s  %s/%s hosts", grid_rungs_passed (board), scene->rungs_n,
-                 DURATION_TEXT (scene->now_ms + board->away_ms), number_print (board->joined_n, joined),
-                 number_print (scene->hosts_n, hosts));
-    if (scene->left_ms && !board->ended)
-        line_printf (&line, "  about %s left", DURATION_TEXT (scene->left_ms));
-    if (scene->silent_n)
-        line_painted (&line, PAINT_WARN, text_format (drawing->arena, "  %u silent", scene->silent_n));
-    if (scene->lost_n)
-        line_painted (&line, PAINT_BAD, text_format (drawing->arena, "  %u lost", scene->lost_n));
-    if (board->ended)
-        line_painted (&line, board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, TEXT_LIT ("  ended"));
-    else if (board->cancel_level)
-        line_painted (&line, PAINT_WARN, TEXT_LIT ("  stopping"));
     line_puts (&line, "  run ");
     line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));
+    line_puts (&line, "  ");
+    draw_state (drawing, &line);
+    draw_count (&line, PAINT_BAD, marks[MARK_FAILED] + marks[MARK_SO_FAR] + marks[MARK_TIMED_OUT] + marks[MARK_BLOCKED],
+                "failed", drawing->arena);
+    draw_count (&line, PAINT_BAD, scene->lost_n, "lost", drawing->arena);
+    draw_count (&line, PAINT_WARN, scene->silent_n, "silent", drawing->arena);
+    line_printf (&line, "  %s  ", DURATION_TEXT (scene->now_ms + board->away_ms));
+    if (board->joined_n < scene->hosts_n && !board->ended)
+        line_printf (&line, "%s/%s hosts joined  ", number_print (board->joined_n, joined),
+                     number_print (scene->hosts_n, hosts));
+    struct text sentence = scene_text (scene->arena, board->sentence, SCENE_LINE_COLUMNS);
+    if (text_starts (sentence, "slice ")) /* it stands in front already */
+        text_take_until (&sentence, ' '), text_take_until (&sentence, ' ');
+    if (board->ended)
+        line_text (&line, sentence);
+    else if (scene->rungs_n)
+        draw_progress (drawing, &line);
 }
 
-/* What is hidden is said whenever something is, before all else. */
+/* By what hosts are hidden, and how many of all have a place on the screen. */
 static void draw_choice (const struct drawing *drawing)
 {
     static const char *const orders[] = { "by rank", "worst first", "slowest first" };
     const struct terminal_state *state = drawing->state;
     const struct scene *scene = drawing->scene;
-    char hidden[NUMBER_BYTES], hosts[NUMBER_BYTES];
+    char shown[NUMBER_BYTES], hidden[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 1, 0, drawing->cells->columns);
     if (state->filter.line[0] || scene->hidden_n) {
         line.paint = PAINT_WARN;
@@ -60,11 +116,13 @@ static void draw_choice (const struct drawing *drawing)
         line.paint = PAINT_NONE;
         line_puts (&line, "  ");
     }
-    line_puts (&line, orders[state->order]);
-    if (scene->board->plan.mesh.n) {
-        line_puts (&line, "  mesh ");
-        line_text (&line, scene_mesh (scene));
-    }
+    if (state->mode == MODE_LIST)
+        line_printf (&line, "%s of %s shown  ", number_print (state->shown, shown),
+                     number_print (scene->hosts_n, hosts));
+    line_puts (&line, state->map ? "by rank" : orders[state->order]);
+    struct text mesh = scene_mesh (scene);
+    line_puts (&line, mesh.len ? "  mesh " : "");
+    line_text (&line, mesh);
     if (state->marked_n)
         line_printf (&line, "  %u marked", state->marked_n);
     if (scene->host_set_error.len) {
@@ -103,164 +161,27 @@ static void draw_prompt (struct drawing *drawing, uint32_t row)
         line_printf (&line, "Cancel run %.8s, as Ctrl-C in its own terminal would? y/N ", state->run);
         return;
     }
+    struct text said = scene_text (drawing->arena, text_of (state->said), SAID_BYTES), keys = TEXT_LIT (KEYS_LINE);
+    uint32_t columns = drawing->cells->columns;
+    if (text_columns (said) + 3 + keys.len > columns)
+        keys.len = text_columns (said) + 3 + KEYS_LEAST > columns ? 0 : KEYS_LEAST; /* what is said stays whole */
+    line.room = keys.len ? columns - keys.len - 2 : columns;
     line.paint = state->said_is_bad ? PAINT_BAD : PAINT_FAINT;
-    line_puts (&line, state->said);
+    line_text (&line, said);
+    line = cells_line (drawing->cells, row, columns - keys.len - 1, keys.len);
+    line.paint = PAINT_FAINT;
+    line_text (&line, keys);
 }
 
-/* ---- draw host ---- */
-
-enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
-
-/* ---- the end of its log, below all else ---- */
-
-/* The last `most` lines. */
-static struct text draw_last_lines (struct text body, uint32_t most, uint32_t *n)
-{
-    uint32_t from = body.len;
-    for (*n = 0; from > 0 && *n < most; (*n)++) {
-        from--;
-        while (from > 0 && body.ptr[from - 1] != '\n')
-            from--;
-    }
-    return from ? (struct text){ body.ptr + from, body.len - from } : body;
-}
-
-static void draw_log (const struct drawing *drawing, const struct terminal_log *log, uint32_t row, uint32_t end)
-{
-    uint32_t n = 0;
-    struct line line = cells_line (drawing->cells, row++, 0, drawing->cells->columns);
-    struct text rest = draw_last_lines (log->body, end - row, &n);
-    line.paint = PAINT_STRONG;
-    line_text (&line, log->name);
-    line_puts (&line, ": ");
-    line_text (&line, log->head);
-    for (; n > 0 && row < end; n--) {
-        line = cells_line (drawing->cells, row++, 0, drawing->cells->columns);
-        line_text (&line, text_take_until (&rest, '\n'));
-    }
-}
-
-/* Returns the row where it begins. */
-static uint32_t draw_tail (const struct drawing *drawing, uint32_t row, uint32_t end)
-{
-    uint32_t most = (end - row) / 2, n = 0;
-    if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST)
-        return end;
-    (void) draw_last_lines (drawing->logs[0].body, most, &n);
-    row = end - (n + 1 < LOG_ROWS_LEAST ? LOG_ROWS_LEAST : n + 1 < most ? n + 1 : most);
-    draw_log (drawing, &drawing->logs[0], row, end);
-    return row;
-}
-
-/* ---- one host ---- */
-
-/* What nobody knows is left out: the number of what was never begun, and how long it took. */
-static struct text attempt_name (const struct drawing *drawing, const struct scene_attempt *attempt)
-{
-    const struct scene *scene = drawing->scene;
-    struct text id = scene_text (scene->arena, board_rung_id (scene->board, attempt->key.rung), SCENE_WORD_COLUMNS);
-    char number[16] = "";
-    if (attempt->key.attempt)
-        snprintf (number, sizeof (number), " %u", attempt->key.attempt);
-    return text_format (drawing->arena, "%.*s %s%s%s", TEXT_ARG (id), enum_name_of (&pass_names, attempt->key.pass),
-                        number, attempt->purpose == PURPOSE_ISOLATION ? " (a part by itself)" : "");
-}
-
-static struct text attempt_words (const struct drawing *drawing, const struct scene_attempt *attempt)
-{
-    return text_format (drawing->arena, "%c %s%s%s", scene_mark_letter (attempt->mark), scene_mark_word (attempt->mark),
-                        attempt->ms_known ? "  " : "", attempt->ms_known ? DURATION_TEXT (attempt->ms) : "");
-}
-
-static struct text span_words (const struct drawing *drawing, const struct scene_span *span)
-{
-    char ms[DURATION_TEXT_BYTES], name[64];
-    if (span->awaited == SCENE_NOBODY)
-        return text_format (drawing->arena, "%s", duration_print (span->ms, ms));
-    return text_format (drawing->arena, "%s, %s came last", duration_print (span->ms, ms),
-                        scene_host_name (drawing->scene, span->awaited, name));
-}
-
-static void add_spans (const struct drawing *drawing, const struct scene_attempt *attempt, struct sheet *sheet)
-{
-    struct buf line = { .max = SPANS_BYTES };
-    for (uint32_t i = 0; i < attempt->spans_n; i++) {
-        struct text words = span_words (drawing, &attempt->spans[i]);
-        buf_printf (&line, "%s%.*s %.*s", i ? "; " : "    ", TEXT_ARG (attempt->spans[i].name), TEXT_ARG (words));
-    }
-    struct text all = buf_finish (&line, drawing->arena);
-    if (all.len)
-        sheet_add (sheet, PAINT_FAINT, all);
-}
-
-static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct sheet *sheet)
-{
-    const struct scene *scene = drawing->scene;
-    if (at >= scene->groups_n)
-        return;
-    const struct scene_group *group = &scene->groups[at];
-    const struct board_verdict_group *says = &group->says;
-    char whose[OWNERS_TEXT_BYTES];
-    sheet_printf (sheet, PAINT_BAD, "    %s%s; whose: %s%s: %.*s", enum_name_of (&outcome_names, says->outcome),
-                  says->preliminary ? " so far" : "", owners_print (says->owner, says->else_owner, whose),
-                  says->likely || says->else_owner ? " (likely)" : "", TEXT_ARG (says->cause));
-    if (says->line.len)
-        sheet_printf (sheet, PAINT_NONE, "    said: %.*s", TEXT_ARG (says->line));
-    if (says->next.len)
-        sheet_printf (sheet, PAINT_NONE, "    next: %.*s", TEXT_ARG (says->next));
-    if (says->hosts.n > 1)
-        sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (group->names));
-    char name[64];
-    if (group->cause_host != SCENE_NOBODY)
-        sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %s",
-                      scene_host_name (scene, group->cause_host, name));
-}
-
-/* The newest first: it is what one opens a host for. */
-static void add_attempts (const struct drawing *drawing, const struct scene_host *host, struct sheet *sheet)
-{
-    for (uint32_t i = host->attempts_n; i > 0; i--) {
-        const struct scene_attempt *attempt = &host->attempts[i - 1];
-        struct text name = attempt_name (drawing, attempt), words = attempt_words (drawing, attempt);
-        sheet_printf (sheet, terminal_mark_paint (attempt->mark), "  %.*s  %.*s", TEXT_ARG (name), TEXT_ARG (words));
-        draw_add_cause (drawing, attempt->group, sheet);
-        add_spans (drawing, attempt, sheet);
-    }
-    if (host->attempts_left_out)
-        sheet_printf (sheet, PAINT_FAINT, "  and %u earlier, which are not kept here: see the receipt",
-                      host->attempts_left_out);
-}
-
-/* Where its program stood when it was last asked. */
-static void add_stand (const struct board *board, uint32_t rank, struct sheet *sheet)
-{
-    const struct board_host *host = &board->hosts[rank];
-    for (struct text lines = host->in_pass && !host->ended ? host->stand : (struct text){ 0 }; lines.len;) {
-        struct text line = text_take_until (&lines, '\n');
-        sheet_printf (sheet, PAINT_NONE, "  stands: %.*s", TEXT_ARG (line));
-    }
-}
+/* ---- a host, logs ---- */
 
 static void draw_host (struct drawing *drawing, uint32_t row, uint32_t end)
 {
-    const struct scene_host *host = drawing->scene->host;
-    struct sheet sheet = { .arena = drawing->arena };
-    if (host == NULL)
+    if (drawing->scene->host == NULL)
         return;
-    end = draw_tail (drawing, row, end);
-    sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
-                  TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
-    add_stand (drawing->scene->board, host->rank, &sheet);
-    add_attempts (drawing, host, &sheet);
-    if (host->attempts_n == 0 && filter_has_range (&drawing->state->filter))
-        sheet_add (&sheet, PAINT_FAINT, TEXT_LIT ("  it did nothing in the time that the filter names"));
-    for (uint32_t i = 0; i < host->facts_n; i++)
-        sheet_printf (&sheet, PAINT_NONE, "  %.*s  %.*s", TEXT_ARG (host->facts[i].name),
-                      TEXT_ARG (host->facts[i].value));
-    sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
+    struct sheet sheet = draw_host_sheet (drawing, drawing->scene->host, drawing->cells->columns, true);
+    draw_host_part (drawing, &sheet, drawing->cells, row, end, &drawing->state->scroll);
 }
-
-/* ---- draw logs ---- */
 
 /* "h[0-2]: rung tiny, restored, attempt 1" */
 static void draw_add_head (const struct drawing *drawing, uint32_t first, bool *drawn, struct sheet *sheet)
@@ -320,9 +241,9 @@ void terminal_draw (struct drawing *drawing)
         cells_put_line (drawing->cells, 0, PAINT_FAINT, TEXT_LIT ("nothing is known of the run yet"));
     } else if (rows > head) {
         draw_header (drawing);
+        draw_mode (drawing, head, rows - 1);
         if (head > 1)
             draw_choice (drawing);
-        draw_mode (drawing, head, rows - 1);
     }
     draw_prompt (drawing, rows - 1);
 }

@@ -66,12 +66,15 @@ enum {
 struct terminal_state {
     enum terminal_mode mode;
     enum terminal_prompt prompt;
-    bool map; /* one letter a host, in rows of the mesh */
+    bool map;      /* one letter a host, in rows of the mesh */
+    bool unfolded; /* hosts that stand alike have a line each */
+    bool moved;    /* to a host; before that the cursor is on the first line, whoever that is */
     enum scene_order order;
     struct filter filter;
     uint32_t cursor, opened; /* ranks; SCENE_NOBODY */
     uint32_t marked[MARKED_MAX], marked_n;
     uint32_t top;          /* the first line of hosts that is shown */
+    uint32_t shown;        /* hosts that have a place on the screen */
     uint32_t scroll;       /* of the other modes */
     uint32_t stride, page; /* hosts a line, lines a page: as drawn last */
     char edit[FILTER_LINE_BYTES];
@@ -93,6 +96,17 @@ bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank
 uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX]);
 /* The place of a host among the tiles; tiles_n: it is hidden. */
 uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank);
+/* The lines of the list: tiles that stand alike, in the order of the first of each. Lives in the scene's arena. */
+struct list_row {
+    uint32_t first, n; /* of the tiles; how many are like it */
+    uint64_t since_ms; /* the longest */
+};
+struct list_rows {
+    struct list_row *items;
+    uint32_t n;
+    uint32_t *of_tile; /* the row of each tile */
+};
+struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state);
 /* Of the table of keys, for help: false behind the last. */
 bool terminal_key_help (uint32_t index, const char **label, const char **help);
 
@@ -110,12 +124,14 @@ struct cell {
     bool color_alone;   /* neither bold nor pale */
 };
 struct cells {
-    uint32_t columns, rows;
-    struct style style; /* of its lines */
-    struct cell *items; /* row by row */
+    uint32_t columns, rows, stride; /* stride: from row to row, of the whole */
+    struct style style;             /* of its lines */
+    struct cell *items;             /* row by row */
 };
 /* Blank ones, as many as the style has. */
 struct cells cells_make (const struct style *style, struct arena *arena);
+/* The same ones from a column on. */
+struct cells cells_right_of (const struct cells *cells, uint32_t column);
 struct cell *cells_at (const struct cells *cells, uint32_t row, uint32_t column);
 
 /* A line of one row, from a column on, of so many; cut there with one character. A row outside takes nothing. */
@@ -137,6 +153,7 @@ struct sheet {
     struct arena *arena;
     LIST_OF (struct sheet_line) lines;
     uint32_t room;
+    uint32_t columns; /* longer lines are broken, at a blank where there is one; 0: they are cut as they are drawn */
 };
 void sheet_add (struct sheet *sheet, enum paint paint, struct text line);
 void sheet_printf (struct sheet *sheet, enum paint paint, const char *format, ...)
@@ -165,6 +182,12 @@ struct drawing {
 };
 void terminal_draw (struct drawing *drawing);
 
+/* What is known of one host: its attempts, the newest first, with cause and phases; its facts where that is asked for. */
+struct sheet draw_host_sheet (const struct drawing *drawing, const struct scene_host *host, uint32_t columns,
+                              bool facts);
+/* Draws it, and below it the end of the host's log. */
+void draw_host_part (const struct drawing *drawing, struct sheet *sheet, const struct cells *cells, uint32_t row,
+                     uint32_t end, uint32_t *scroll);
 /* draw_list.c: hosts, a line each or a letter each; rows from `row` on, without `end`. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
 /* Numbers for people: "4,096". Returns `out`. */

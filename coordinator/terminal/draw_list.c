@@ -1,6 +1,10 @@
 #include "coordinator/terminal/draw.h"
 
+#include <string.h>
+
 #include "common/base/duration.h"
+#include "coordinator/view/plain.h"
+#include "coordinator/view/status.h"
 
 enum {
     LEAD_COLUMNS = 2, /* cursor and mark */
@@ -8,40 +12,49 @@ enum {
     WORDS_COLUMNS = 34, /* left for phase, gate or cause */
     CELL_MOST = 10,
     CELL_NAMED = 5, /* from here on a cell has room for the rung's id */
-    GROUPS_SHOWN = 4,
-    GATES_SHOWN = 2,
     HOST_LINES_LEAST = 3,
-    NOTES_LEAST = 3
+    BESIDE_COLUMNS = 140, /* from here on a host's detail has room beside the list */
+    WAITING_LEAST = 2,
+    NAME_BYTES = 1 << 16,
+    COLORS_MOST = 700 /* changes of colour among tiles: each takes five bytes, and a frame 8 KiB at most */
 };
 
-/* ---- one host ---- */
+/* ---- one line ---- */
+
+static struct text row_name (const struct scene *scene, const struct list_rows *rows, uint32_t at, uint32_t columns)
+{
+    const struct list_row *row = &rows->items[at];
+    uint32_t *ranks = arena_array (scene->arena, row->n, sizeof (*ranks)), n = 0;
+    struct buf name = { .max = NAME_BYTES };
+    for (uint32_t i = row->first; i < scene->tiles_n && n < row->n; i++)
+        if (rows->of_tile[i] == at)
+            ranks[n++] = scene->tiles[i].rank;
+    group_text_set (scene->board, ranks, n, columns, &name);
+    return buf_finish (&name, scene->arena);
+}
 
 struct list_layout {
     uint32_t name, cell, rung_first, rungs;
+    struct text *names; /* of the rows that are shown */
 };
 
-static uint32_t rung_now (const struct scene *scene)
+/* Of the rows from `top` to before `end`. */
+static struct list_layout lay_out (const struct scene *scene, const struct list_rows *rows, uint32_t columns,
+                                   uint32_t top, uint32_t end)
 {
-    uint32_t now = 0;
-    while (now + 1 < scene->rungs_n && board_rung_outcome (scene->board, now) == OUTCOME_PASSED)
-        now++;
-    return now;
-}
-
-static struct list_layout lay_out (const struct drawing *drawing)
-{
-    const struct scene *scene = drawing->scene;
-    uint32_t columns = drawing->cells->columns, widest = NAME_LEAST, words = least_u64 (WORDS_COLUMNS, columns / 3);
-    for (uint32_t i = 0; i < scene->tiles_n; i++) {
-        uint32_t len = board_host_name (scene->board, scene->tiles[i].rank).len;
-        widest = len > widest ? len : widest;
+    uint32_t widest = NAME_LEAST, words = least_u64 (WORDS_COLUMNS, columns / 3);
+    struct list_layout out = { .names = arena_array (scene->arena, rows->n, sizeof (struct text)) };
+    for (uint32_t i = top; i < end; i++) {
+        out.names[i] = row_name (scene, rows, i, columns / 3);
+        uint32_t wide = text_columns (out.names[i]);
+        widest = wide > widest ? wide : widest;
     }
-    struct list_layout out = { .name = least_u64 (widest, columns / 3) };
+    out.name = least_u64 (widest, columns / 3);
     uint32_t taken = LEAD_COLUMNS + out.name + 4 + words, room = columns > taken ? columns - taken : 1;
     out.rungs = least_u64 (scene->rungs_n, room);
     out.cell = out.rungs ? least_u64 (room / out.rungs, CELL_MOST) : 1;
     out.cell = out.cell < CELL_NAMED ? 1 : out.cell;
-    uint32_t now = rung_now (scene), half = out.rungs / 2, last = scene->rungs_n - out.rungs;
+    uint32_t now = scene->frontier, half = out.rungs / 2, last = scene->rungs_n - out.rungs;
     out.rung_first = least_u64 (now > half ? now - half : 0, last);
     return out;
 }
@@ -51,8 +64,13 @@ static void put_letter (struct line *line, enum scene_mark mark)
 {
     char letter[2] = { scene_mark_letter (mark), 0 };
     line->color_alone = true;
-    line_painted (line, terminal_mark_paint (mark), text_of (letter));
+    line_painted (line, line->chosen ? PAINT_NONE : terminal_mark_paint (mark), text_of (letter));
     line->color_alone = false;
+}
+
+static enum paint tile_paint (const struct scene_tile *tile)
+{
+    return tile->trouble ? PAINT_WARN : terminal_mark_paint (tile->now);
 }
 
 /* What a group says in one line; of a tile without a group nothing. */
@@ -64,37 +82,43 @@ static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
     return says->line.len ? says->line : says->cause;
 }
 
-/* "failed; whose: the device: ...", "at a gate rendezvous 12 s", "runs compile 3 s" */
-static void put_words (struct line *line, const struct scene *scene, const struct scene_tile *tile)
+/* "failed: RuntimeError: ...", "at a gate rendezvous 12 s", "61 slow compile 3 s" */
+static void put_words (struct line *line, const struct scene *scene, const struct list_row *row)
 {
-    char whose[OWNERS_TEXT_BYTES];
-    line_painted (line, terminal_mark_paint (tile->now), text_of (scene_mark_word (tile->now)));
-    if (tile->gate.len || tile->phase.len) {
-        line_puts (line, " ");
-        line_text (line, tile->now == MARK_AT_GATE ? tile->gate : tile->phase);
-    }
-    if (tile->since_ms)
-        line_printf (line, " %s", DURATION_TEXT (tile->since_ms));
-    bool told = tile->group < scene->groups_n;
-    if (tile->owner != OWNER_NONE)
-        line_printf (line, "; whose: %s",
-                     owners_print (tile->owner, told ? scene->groups[tile->group].says.else_owner : OWNER_NONE, whose));
-    if (told && tile->owner != OWNER_NONE) {
-        line_puts (line, ": ");
-        line_text (line, draw_list_line_of (scene, tile->group));
-    }
+    static const char *const troubles[] = {
+        [TROUBLE_QUIET] = "quiet", [TROUBLE_SLOW] = "slow", [TROUBLE_HOLDS] = "others wait for it"
+    };
+    const struct scene_tile *tile = &scene->tiles[row->first];
+    char number[NUMBER_BYTES];
+    const char *word = tile->trouble            ? troubles[tile->trouble]
+                       : tile->now == MARK_RUNS ? "running"
+                                                : scene_mark_word (tile->now);
+    struct text said = tile->owner != OWNER_NONE ? draw_list_line_of (scene, tile->group) : (struct text){ 0 };
+    struct text phase = progress_phase_tells (tile->phase) ? tile->phase : (struct text){ 0 };
+    struct text where = said.len ? said : tile->now == MARK_AT_GATE ? tile->gate : phase;
+    line_paint (line, line->chosen ? PAINT_STRONG : tile_paint (tile));
+    if (row->n > 1)
+        line_printf (line, "%s ", number_print (row->n, number));
+    line_puts (line, word);
+    line_paint (line, line->chosen ? PAINT_STRONG : PAINT_NONE);
+    line_puts (line, said.len ? ": " : where.len ? " " : "");
+    line_text (line, where);
+    if (row->since_ms && said.len == 0)
+        line_printf (line, " %s", DURATION_TEXT (row->since_ms));
 }
 
-static void draw_host_line (struct drawing *drawing, const struct list_layout *layout, uint32_t at, uint32_t row)
+static void draw_row (struct drawing *drawing, const struct cells *cells, const struct list_layout *layout,
+                      const struct list_rows *rows, uint32_t at, uint32_t down)
 {
-    const struct scene_tile *tile = &drawing->scene->tiles[at];
-    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
-    line.chosen = tile->rank == drawing->state->cursor;
+    const struct list_row *row = &rows->items[at];
+    const struct scene_tile *tile = &drawing->scene->tiles[row->first];
+    struct line line = cells_line (cells, down, 0, cells->columns);
+    line.chosen = rows->of_tile[terminal_tile_of (drawing->scene, drawing->state->cursor)] == at;
     if (line.chosen)
-        drawing->cursor_row = row;
+        drawing->cursor_row = down;
     line_puts (&line, line.chosen ? ">" : " ");
     line_puts (&line, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
-    cells_field (&line, board_host_name (drawing->scene->board, tile->rank), layout->name);
+    cells_field (&line, layout->names[at], layout->name);
     line_puts (&line, " ");
     put_letter (&line, tile->now);
     line_puts (&line, " ");
@@ -103,14 +127,15 @@ static void draw_host_line (struct drawing *drawing, const struct list_layout *l
         line_pad (&line, LEAD_COLUMNS + layout->name + 3 + (i + 1) * layout->cell);
     }
     line_puts (&line, " ");
-    put_words (&line, drawing->scene, tile);
+    put_words (&line, drawing->scene, row);
     line_pad (&line, line.chosen ? line.room : 0);
 }
 
 /* Digits of the rungs, or their ids where there is room. */
-static void draw_headings (struct drawing *drawing, const struct list_layout *layout, uint32_t row)
+static void draw_headings (const struct drawing *drawing, const struct cells *cells, const struct list_layout *layout,
+                           uint32_t row)
 {
-    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
+    struct line line = cells_line (cells, row, 0, cells->columns);
     line.paint = PAINT_FAINT;
     line_pad (&line, LEAD_COLUMNS);
     cells_field (&line, TEXT_LIT ("host"), layout->name);
@@ -138,95 +163,109 @@ static void scroll_to (struct terminal_state *state, uint32_t line, uint32_t lin
     state->top = least_u64 (state->top, most);
 }
 
-static void draw_lines (struct drawing *drawing, uint32_t row, uint32_t end)
-{
-    const struct scene *scene = drawing->scene;
-    struct list_layout layout = lay_out (drawing);
-    drawing->state->stride = 1;
-    if (end - row > HOST_LINES_LEAST)
-        draw_headings (drawing, &layout, row++);
-    drawing->state->page = end - row;
-    scroll_to (drawing->state, terminal_tile_of (scene, drawing->state->cursor), scene->tiles_n, end - row);
-    for (uint32_t at = drawing->state->top; at < scene->tiles_n && row < end; at++, row++)
-        draw_host_line (drawing, &layout, at, row);
-}
-
-/* A letter a host; in the order of ranks, and with none hidden, a line is a row of the mesh or a part of it. */
-static void draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
+/* Returns the row behind the last one. */
+static uint32_t draw_lines (struct drawing *drawing, const struct cells *cells, const struct list_rows *rows,
+                            uint32_t row, uint32_t end)
 {
     const struct scene *scene = drawing->scene;
     struct terminal_state *state = drawing->state;
-    uint32_t label = 6, room = drawing->cells->columns > label + 1 ? drawing->cells->columns - label : 1;
-    uint32_t at = terminal_tile_of (scene, state->cursor);
-    state->stride = scene->columns && scene->columns <= room ? scene->columns : room;
-    uint32_t lines = (scene->tiles_n + state->stride - 1) / state->stride;
+    uint32_t heading = end - row > HOST_LINES_LEAST, room = end - row - heading;
+    state->stride = 1;
+    state->page = room;
+    if (scene->tiles_n == 0)
+        return row;
+    scroll_to (state, state->moved ? rows->of_tile[terminal_tile_of (scene, state->cursor)] : 0, rows->n, room);
+    uint32_t last = least_u64 (rows->n, state->top + room);
+    struct list_layout layout = lay_out (scene, rows, cells->columns, state->top, last);
+    if (heading)
+        draw_headings (drawing, cells, &layout, row++);
+    for (uint32_t at = state->top; at < last; at++, row++) {
+        draw_row (drawing, cells, &layout, rows, at, row);
+        state->shown += rows->items[at].n;
+    }
+    return row;
+}
+
+/* ---- a letter a host ---- */
+
+/* Where rows of the mesh are more than there is room for, several stand side by side. */
+struct map_layout {
+    uint32_t label, columns, beside; /* columns: hosts in a row of the mesh */
+};
+
+static struct map_layout lay_out_map (const struct scene *scene, uint32_t columns, uint32_t rows)
+{
+    enum { LABEL = 7 };
+    struct map_layout out = { columns > LABEL + 1 ? LABEL : 0, scene->columns ? scene->columns : 1, 1 };
+    uint32_t room = columns - out.label, lines;
+    if (out.columns > room)
+        out.columns = room;
+    lines = (scene->tiles_n + out.columns - 1) / out.columns;
+    uint32_t most = (room + 1) / (out.columns + 1), needed = rows ? (lines + rows - 1) / rows : 1;
+    out.beside = needed < most ? needed : most;
+    out.beside = out.beside ? out.beside : 1;
+    return out;
+}
+
+/* Each tile may have a colour of its own, which costs more than the tile: where too many change none has one. */
+static bool map_has_colors (const struct scene *scene, uint32_t first, uint32_t end)
+{
+    uint32_t changes = 0;
+    for (uint32_t i = first + 1; i < end && i < scene->tiles_n; i++)
+        changes += tile_paint (&scene->tiles[i]) != tile_paint (&scene->tiles[i - 1]);
+    return changes < COLORS_MOST;
+}
+
+/* In the order of ranks, and with none hidden, `columns` of them are a row of the mesh or a part of it. */
+static uint32_t draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
+{
+    const struct scene *scene = drawing->scene;
+    struct terminal_state *state = drawing->state;
+    struct map_layout layout = lay_out_map (scene, drawing->cells->columns, end - row);
+    uint32_t at = terminal_tile_of (scene, state->cursor), last = row;
+    state->stride = layout.columns * layout.beside;
     state->page = end - row;
-    scroll_to (state, at / state->stride, lines, end - row);
-    for (uint32_t i = state->top * state->stride; i < scene->tiles_n; i++) {
-        uint32_t down = row + i / state->stride - state->top, column = label + i % state->stride;
+    scroll_to (state, at / state->stride, (scene->tiles_n + state->stride - 1) / state->stride, end - row);
+    uint32_t first = state->top * state->stride;
+    bool colors = map_has_colors (scene, first, first + state->stride * (end - row));
+    for (uint32_t i = first; i < scene->tiles_n; i++) {
+        uint32_t down = row + (i - first) / state->stride, right = i % state->stride;
+        uint32_t column = layout.label + right + right / layout.columns;
         if (down >= end)
-            return;
-        struct line line = cells_line (drawing->cells, down, 0, label);
-        if (i % state->stride == 0)
-            line_printf (&line, "%5u", scene->tiles[i].rank);
+            break;
+        last = down + 1;
+        state->shown++;
+        struct line line = cells_line (drawing->cells, down, 0, layout.label);
+        if (right == 0 && layout.label)
+            line_printf (&line, "%6u", scene->tiles[i].rank);
         line = cells_line (drawing->cells, down, column, 1);
         line.chosen = i == at || terminal_state_is_marked (state, scene->tiles[i].rank);
-        put_letter (&line, scene->tiles[i].now);
+        line.color_alone = true;
+        char letter[2] = { scene_mark_letter (scene->tiles[i].now), 0 };
+        line_painted (&line, colors ? tile_paint (&scene->tiles[i]) : PAINT_NONE, text_of (letter));
         if (i == at) {
             drawing->cursor_row = down;
             drawing->cursor_column = column;
         }
     }
+    return last;
+}
+
+/* Which letters there are, and how many of each. */
+static void draw_legend (const struct drawing *drawing, uint32_t row)
+{
+    const struct scene *scene = drawing->scene;
+    struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
+    line_printf (&line, "%6s ", "rank");
+    for (uint32_t mark = MARK_N; mark-- > 0;)
+        if (scene->marks[mark]) {
+            char number[NUMBER_BYTES];
+            put_letter (&line, mark);
+            line_printf (&line, " %s %s  ", scene_mark_word (mark), number_print (scene->marks[mark], number));
+        }
 }
 
 /* ---- below the hosts ---- */
-
-static void add_cursor (const struct drawing *drawing, struct sheet *sheet)
-{
-    const struct scene *scene = drawing->scene;
-    uint32_t at = terminal_tile_of (scene, drawing->state->cursor);
-    if (!drawing->state->map || at == scene->tiles_n)
-        return;
-    const struct scene_tile *tile = &scene->tiles[at];
-    struct text name = scene_text (scene->arena, board_host_name (scene->board, tile->rank), SCENE_WORD_COLUMNS);
-    struct text words = tile->group < scene->groups_n ? draw_list_line_of (scene, tile->group) : tile->phase;
-    sheet_printf (sheet, PAINT_STRONG, "%.*s: %s %.*s", TEXT_ARG (name), scene_mark_word (tile->now), TEXT_ARG (words));
-}
-
-static void draw_list_add_rung (const struct scene *scene, struct sheet *sheet)
-{
-    const struct board *board = scene->board;
-    if (scene->rungs_n == 0 || board->ended)
-        return;
-    uint32_t now = rung_now (scene);
-    enum pass last = board->rungs[now].last;
-    const struct board_pass *pass = scene_rung_pass (board, now);
-    struct text id = scene_text (scene->arena, board_rung_id (board, now), SCENE_WORD_COLUMNS);
-    if (last == PASS_NONE)
-        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s is to come", now + 1, scene->rungs_n, TEXT_ARG (id));
-    else
-        sheet_printf (sheet, PAINT_NONE, "rung %u of %u: %.*s %s, %u/%u hosts ended, %s of it", now + 1, scene->rungs_n,
-                      TEXT_ARG (id), enum_name_of (&pass_names, last), pass->ended_n, pass->hosts_n,
-                      DURATION_TEXT (board_rung_ms (board, now, scene->now_ms)));
-}
-
-static void add_groups (const struct scene *scene, struct sheet *sheet)
-{
-    for (uint32_t i = 0; i < scene->groups_n && i < GROUPS_SHOWN; i++) {
-        const struct board_verdict_group *says = &scene->groups[i].says;
-        char whose[OWNERS_TEXT_BYTES];
-        struct text names = scene->groups[i].names, line = draw_list_line_of (scene, i);
-        sheet_printf (sheet, says->outcome == OUTCOME_CASCADE ? PAINT_FAINT : PAINT_BAD, "%.*s %s%s; whose: %s%s: %.*s",
-                      TEXT_ARG (names), enum_name_of (&outcome_names, says->outcome),
-                      says->preliminary ? " so far" : "", owners_print (says->owner, says->else_owner, whose),
-                      says->likely || says->else_owner ? " (likely)" : "", TEXT_ARG (line));
-    }
-    if (scene->groups_n > GROUPS_SHOWN)
-        sheet_printf (sheet, PAINT_BAD, "... and %u more", scene->groups_n - GROUPS_SHOWN);
-    if (scene->ungrouped_n)
-        sheet_printf (sheet, PAINT_BAD, "%u host%s failed with other errors than these", scene->ungrouped_n,
-                      plural (scene->ungrouped_n));
-}
 
 static struct text gate_words (const struct drawing *drawing, const struct gate_wait *gate)
 {
@@ -240,62 +279,102 @@ static struct text gate_words (const struct drawing *drawing, const struct gate_
                         DURATION_TEXT (gate->longest_ms));
 }
 
-/* The gates that cost most. */
-static void add_gates (const struct drawing *drawing, struct sheet *sheet)
+/* The gate that cost most. */
+static void add_gate (const struct drawing *drawing, struct sheet *sheet)
 {
     const struct scene *scene = drawing->scene;
-    uint64_t below = UINT64_MAX;
-    for (uint32_t shown = 0; shown < GATES_SHOWN; shown++) {
-        const struct gate_wait *longest = NULL;
-        for (uint32_t i = 0; i < scene->gates_n; i++)
-            if (scene->gates[i]->longest_ms < below &&
-                (longest == NULL || scene->gates[i]->longest_ms > longest->longest_ms))
-                longest = scene->gates[i];
-        if (longest == NULL)
-            return;
-        below = longest->longest_ms;
+    const struct gate_wait *longest = NULL;
+    for (uint32_t i = 0; i < scene->gates_n; i++)
+        if (longest == NULL || scene->gates[i]->longest_ms > longest->longest_ms)
+            longest = scene->gates[i];
+    if (longest && longest->longest_ms)
         sheet_add (sheet, PAINT_FAINT, gate_words (drawing, longest));
-    }
 }
 
-static struct sheet below_hosts (const struct drawing *drawing)
+/* Notes from before the running rung are old news; remarks, such as the address of the page, are not. */
+static bool note_is_news (const struct scene *scene, const struct feed_note *note)
+{
+    const struct board *board = scene->board;
+    return note->remark || !board->running || note->at_ms >= board_running_pass (board)->began_ms;
+}
+
+static void add_notes (const struct scene *scene, uint32_t room, struct sheet *sheet)
+{
+    uint32_t n = 0, first = scene->notes_n;
+    while (first > 0 && n < room)
+        n += note_is_news (scene, scene->notes[--first]);
+    for (uint32_t i = first; i < scene->notes_n; i++)
+        if (note_is_news (scene, scene->notes[i]))
+            sheet_add (sheet, PAINT_FAINT, scene->notes[i]->text);
+}
+
+/* What is waited for, and in what rows are left the newest notes. */
+static struct sheet below_hosts (const struct drawing *drawing, uint32_t most, uint32_t spare)
 {
     const struct scene *scene = drawing->scene;
     struct sheet sheet = { .arena = drawing->arena };
-    add_cursor (drawing, &sheet);
-    if (scene->board->ended)
-        sheet_add (&sheet, scene->board->outcome == OUTCOME_PASSED ? PAINT_GOOD : PAINT_BAD, scene->board->sentence);
-    draw_list_add_rung (scene, &sheet);
-    add_groups (scene, &sheet);
-    for (uint32_t i = 0; i < scene->waiting_n; i++)
+    for (uint32_t i = 0; i < scene->waiting_n && sheet.lines.n < (most > WAITING_LEAST ? most : WAITING_LEAST); i++)
         sheet_add (&sheet, PAINT_WARN, scene->waiting[i]);
-    add_gates (drawing, &sheet);
+    if (sheet.lines.n < spare)
+        add_gate (drawing, &sheet);
+    if (sheet.lines.n < spare)
+        add_notes (scene, spare - sheet.lines.n, &sheet);
     return sheet;
 }
 
-/* The newest notes take what is left. */
-static void draw_list_add_notes (const struct scene *scene, struct sheet *sheet, uint32_t most)
+/* ---- all of it ---- */
+
+/* What is known of the host under the cursor, or of nobody. */
+static struct sheet detail_of (const struct drawing *drawing, uint32_t columns)
 {
-    uint32_t n = least_u64 (scene->notes_n, most);
-    if (n && n < most && scene->notes_skipped)
-        sheet_printf (sheet, PAINT_FAINT, "%u notes skipped", (unsigned) scene->notes_skipped);
-    for (uint32_t i = scene->notes_n - n; i < scene->notes_n; i++)
-        sheet_add (sheet, PAINT_FAINT, scene->notes[i]->text);
+    struct scene_host *host = arena_alloc (drawing->arena, sizeof (*host));
+    struct sheet none = { .arena = drawing->arena };
+    if (drawing->state->cursor == SCENE_NOBODY)
+        return none;
+    scene_open_host (drawing->scene, drawing->state->cursor, host);
+    return draw_host_sheet (drawing, host, columns, false);
 }
 
-/* Hosts take what they need, as long as half of the rows, less the notes, are left for what is said of them. */
+static void draw_beside (struct drawing *drawing, const struct list_rows *rows, uint32_t row, uint32_t end)
+{
+    uint32_t left = drawing->cells->columns / 2 - 1, scroll = 0;
+    struct cells list = *drawing->cells, right = cells_right_of (drawing->cells, left + 2);
+    list.columns = left;
+    struct sheet detail = detail_of (drawing, right.columns);
+    draw_lines (drawing, &list, rows, row, end);
+    draw_host_part (drawing, &detail, &right, row, end, &scroll);
+}
+
+/* The list gets what it needs of two fifths at least; what the detail leaves free is the list's as well. */
+static void draw_above (struct drawing *drawing, const struct list_rows *rows, uint32_t row, uint32_t end)
+{
+    bool map = drawing->state->map;
+    struct sheet detail = detail_of (drawing, drawing->cells->columns);
+    uint32_t room = end - row, least = 2 * room / 5 > HOST_LINES_LEAST ? 2 * room / 5 : HOST_LINES_LEAST, scroll = 0;
+    uint32_t lines = map ? room : rows->n + 1, most = room > detail.lines.n + 1 ? room - detail.lines.n - 1 : 0;
+    most = most > least ? most : least;
+    uint32_t until = row + (lines < most ? lines : most);
+    until = until < end ? until : end;
+    row = map ? draw_map (drawing, row, until) : draw_lines (drawing, drawing->cells, rows, row, until);
+    if (map && row < end)
+        draw_legend (drawing, row++);
+    if (row + 1 < end)
+        draw_host_part (drawing, &detail, drawing->cells, row + 1, end, &scroll);
+    else
+        mem_free (detail.lines.items);
+}
+
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
 {
-    struct sheet below = below_hosts (drawing);
-    bool map = drawing->state->map;
-    uint32_t rows = end - row, columns = map && drawing->scene->columns ? drawing->scene->columns : 1, scroll = 0;
-    uint32_t hosts = drawing->scene->tiles_n / columns + 2, spare = rows > hosts ? rows - hosts : 0;
-    uint32_t room = least_u64 (spare > rows / 2 ? spare : rows / 2,
-                               rows > HOST_LINES_LEAST ? rows - HOST_LINES_LEAST : 0);
-    uint32_t notes = spare > below.lines.n + NOTES_LEAST ? spare - below.lines.n : map ? 0 : NOTES_LEAST;
-    if (below.lines.n < room)
-        draw_list_add_notes (drawing->scene, &below, least_u64 (notes, room - below.lines.n));
-    uint32_t taken = least_u64 (below.lines.n, room);
-    (map ? draw_map : draw_lines) (drawing, row, end - taken);
-    sheet_draw (&below, drawing->cells, end - taken, end, &scroll);
+    const struct terminal_state *state = drawing->state;
+    struct list_rows rows = terminal_rows (drawing->scene, state);
+    bool beside = drawing->cells->columns >= BESIDE_COLUMNS && !state->map;
+    uint32_t room = end - row, lines = state->map ? room / 2 : rows.n + 1, scroll = 0;
+    uint32_t taken = beside ? lines : lines + room / 2, spare = room > taken ? room - taken : 0;
+    struct sheet below = below_hosts (drawing, room / 6, beside ? least_u64 (spare, room / 4) : spare / 2);
+    uint32_t least = room > HOST_LINES_LEAST ? room - HOST_LINES_LEAST : 0,
+             until = end - least_u64 (below.lines.n, least);
+    drawing->state->shown = 0;
+    (beside ? draw_beside : draw_above) (drawing, &rows, row, until);
+    sheet_draw (&below, drawing->cells, until, end, &scroll);
 }

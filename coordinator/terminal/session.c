@@ -88,6 +88,7 @@ static void draw (struct terminal_session *session, uint64_t boot_ms)
     arena_reset (&session->arena);
     terminal_state_query (&session->state, &query);
     scene_make (session->options.feed, &query, boot_ms, &session->arena, &session->scene);
+    terminal_state_settle (&session->state, &session->scene); /* the logs are those of its cursor */
     struct cells cells = cells_make (&style, &session->arena);
     struct drawing drawing = { .state = &session->state,
                                .scene = &session->scene,

@@ -148,10 +148,10 @@ void terminal_state_init (struct terminal_state *state, const char *program, con
                                       .opened = SCENE_NOBODY,
                                       .stride = 1,
                                       .page = 1,
+                                      .order = SCENE_WORST_FIRST,
                                       .program = program,
                                       .run = run,
                                       .key = key };
-    terminal_state_say (state, false, "? help   q leave");
 }
 
 void terminal_state_say (struct terminal_state *state, bool bad, const char *format, ...)
@@ -178,7 +178,7 @@ void terminal_state_query (const struct terminal_state *state, struct scene_quer
 {
     scene_query_init (query);
     filter_apply (&state->filter, query);
-    query->order = state->order;
+    query->order = state->map ? SCENE_BY_RANK : state->order;
     if (state->mode == MODE_HOST)
         query->opened = state->opened;
 }
@@ -201,16 +201,65 @@ bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank
 
 uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX])
 {
-    uint32_t n = state->mode == MODE_LOGS ? state->marked_n : state->mode == MODE_HOST;
+    uint32_t one = state->mode == MODE_HOST ? state->opened : state->mode == MODE_LIST ? state->cursor : SCENE_NOBODY;
+    uint32_t n = state->mode == MODE_LOGS ? state->marked_n : one != SCENE_NOBODY;
     for (uint32_t i = 0; i < n; i++)
-        out[i] = state->mode == MODE_HOST ? state->opened : state->marked[i];
+        out[i] = state->mode == MODE_LOGS ? state->marked[i] : one;
     return n;
 }
 
 void terminal_state_settle (struct terminal_state *state, const struct scene *scene)
 {
-    if (terminal_tile_of (scene, state->cursor) == scene->tiles_n)
-        state->cursor = scene->tiles_n ? scene->tiles[0].rank : SCENE_NOBODY;
+    bool hidden = terminal_tile_of (scene, state->cursor) == scene->tiles_n;
+    uint32_t first = 0;
+    state->moved = state->moved && !hidden;
+    while (state->map && first < scene->tiles_n && !scene_mark_is_bad (scene->tiles[first].now))
+        first++;
+    if (hidden || (!state->moved && state->mode == MODE_LIST))
+        state->cursor = scene->tiles_n ? scene->tiles[first % scene->tiles_n].rank : SCENE_NOBODY;
+}
+
+/* ---- hosts that stand alike ---- */
+
+/* Lines that a tile is compared with: where hosts are that different, folding helps nobody. */
+enum { ALIKE_LOOKED_AT = 64 };
+
+static bool tiles_alike (const struct scene *scene, const struct scene_tile *a, const struct scene_tile *b)
+{
+    return a->now == b->now && a->trouble == b->trouble && a->group == b->group && text_equal (a->phase, b->phase) &&
+           text_equal (a->gate, b->gate) && memcmp (a->cells, b->cells, scene->rungs_n) == 0;
+}
+
+/* A marked host has a line of its own. */
+static uint32_t row_like (const struct scene *scene, const struct terminal_state *state, const struct list_rows *rows,
+                          uint32_t at)
+{
+    if (terminal_state_is_marked (state, scene->tiles[at].rank))
+        return rows->n;
+    for (uint32_t i = rows->n; i > 0 && rows->n - i < ALIKE_LOOKED_AT; i--) {
+        const struct scene_tile *first = &scene->tiles[rows->items[i - 1].first];
+        if (tiles_alike (scene, first, &scene->tiles[at]) && !terminal_state_is_marked (state, first->rank))
+            return i - 1;
+    }
+    return rows->n;
+}
+
+struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state)
+{
+    bool folds = !state->unfolded && state->order != SCENE_SLOWEST_FIRST;
+    struct list_rows out = { .items = arena_array (scene->arena, scene->tiles_n, sizeof (struct list_row)),
+                             .of_tile = arena_array (scene->arena, scene->tiles_n, sizeof (uint32_t)) };
+    for (uint32_t i = 0; i < scene->tiles_n; i++) {
+        const struct scene_tile *tile = &scene->tiles[i];
+        uint32_t at = folds ? row_like (scene, state, &out, i) : out.n;
+        struct list_row *row = &out.items[at];
+        if (at == out.n)
+            out.items[out.n++] = (struct list_row){ .first = i };
+        row->n++;
+        row->since_ms = tile->since_ms > row->since_ms ? tile->since_ms : row->since_ms;
+        out.of_tile[i] = at;
+    }
+    return out;
 }
 
 /* ---- what keys do ---- */
@@ -232,11 +281,25 @@ static enum terminal_act move_to (struct terminal_state *state, const struct sce
         return ACT_NONE;
     at = at < 0 ? 0 : at >= scene->tiles_n ? scene->tiles_n - 1 : at;
     state->cursor = scene->tiles[at].rank;
+    state->moved = true;
     return ACT_NONE;
+}
+
+/* From line to line: each is a tile, or the first of some that stand alike. */
+static enum terminal_act move_lines (struct terminal_state *state, const struct scene *scene, int64_t lines)
+{
+    struct list_rows rows = terminal_rows (scene, state);
+    if (rows.n == 0)
+        return ACT_NONE;
+    int64_t at = rows.of_tile[terminal_tile_of (scene, state->cursor)] + lines;
+    at = at < 0 ? 0 : at >= rows.n ? rows.n - 1 : at;
+    return move_to (state, scene, rows.items[at].first);
 }
 
 static enum terminal_act move (struct terminal_state *state, const struct scene *scene, int64_t lines)
 {
+    if (state->mode == MODE_LIST && !state->map)
+        return move_lines (state, scene, lines);
     if (state->mode == MODE_LIST)
         return move_to (state, scene, (int64_t) terminal_tile_of (scene, state->cursor) + lines * state->stride);
     int64_t scroll = (int64_t) state->scroll + lines;
@@ -299,14 +362,19 @@ static enum terminal_act key_logs (struct terminal_state *state, const struct sc
     return state_show (state, MODE_LOGS);
 }
 
+/* From the first press on: the failure under a cursor that nobody moved, then the next line of the list with one. */
 static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
 {
-    uint32_t from = terminal_tile_of (scene, state->cursor);
-    for (uint32_t i = 1; i <= scene->tiles_n; i++) {
-        const struct scene_tile *tile = &scene->tiles[(from + i) % scene->tiles_n];
-        if (!scene_mark_is_bad (tile->now) && tile->owner == OWNER_NONE)
+    struct list_rows rows = terminal_rows (scene, state);
+    uint32_t from = terminal_tile_of (scene, state->cursor), here = state->moved;
+    for (uint32_t i = here; i < scene->tiles_n + here; i++) {
+        uint32_t at = (from + i) % scene->tiles_n;
+        const struct scene_tile *tile = &scene->tiles[at];
+        bool same = !state->map && i > 0 && i < scene->tiles_n && rows.of_tile[at] == rows.of_tile[from];
+        if (same || (!scene_mark_is_bad (tile->now) && tile->owner == OWNER_NONE))
             continue;
         state->cursor = tile->rank;
+        state->moved = true;
         if (state->mode == MODE_HOST)
             state->opened = tile->rank;
         say_command (state, "explain", "");
@@ -320,6 +388,15 @@ static enum terminal_act key_order (struct terminal_state *state, const struct s
 {
     (void) scene;
     state->order = state->order == SCENE_SLOWEST_FIRST ? SCENE_BY_RANK : state->order + 1;
+    state->moved = false;
+    say_command (state, "status", "");
+    return state_show (state, MODE_LIST);
+}
+
+static enum terminal_act key_fold (struct terminal_state *state, const struct scene *scene)
+{
+    (void) scene;
+    state->unfolded = !state->unfolded;
     say_command (state, "status", "");
     return state_show (state, MODE_LIST);
 }
@@ -400,7 +477,8 @@ static const struct key_row {
       "open the host: attempts and phases, cause, facts, its log as it grows" },
     { KEY_IS_ESCAPE, KEY_IS_ERASE, .press = key_back, "Esc", "back to the hosts" },
     { '/', 0, .press = key_filter, "/", "filter: hosts:SET outcome:WORD owner: phase: time:40s-2min, text" },
-    { 'o', 0, .press = key_order, "o", "order: by rank, worst first, slowest first" },
+    { 'o', 0, .press = key_order, "o", "order, from the top: worst first, slowest first, by rank" },
+    { 'e', 0, .press = key_fold, "e", "each host on a line of its own, or again those that stand alike on one" },
     { 't', 0, .press = key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
     { 'n', 0, .press = key_next_failure, "n", "the next host that failed" },
     { 'm', 0, .press = key_mark, "m", "mark the host, or take the mark away" },
