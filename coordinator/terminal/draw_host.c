@@ -3,8 +3,9 @@
 
 #include "common/base/duration.h"
 #include "coordinator/terminal/draw.h"
+#include "coordinator/view/plain.h"
 
-enum { SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
+enum { SAME_COLUMNS = 60, SPANS_BYTES = 4096, LOG_ROWS_LEAST = 3 };
 
 /* ---- the end of its log, below all else ---- */
 
@@ -105,8 +106,10 @@ static void draw_add_cause (const struct drawing *drawing, uint32_t at, struct s
                   says->likely || says->else_owner ? " (likely)" : "", says->preliminary ? " so far" : "");
     if (says->next.len)
         sheet_printf (sheet, PAINT_STRONG, "    next: %.*s", TEXT_ARG (says->next));
+    LOCAL_BUF same = { .max = SPANS_BYTES };
+    group_text_set (scene->board, says->hosts.items, says->hosts.n, SAME_COLUMNS, &same);
     if (says->hosts.n > 1)
-        sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (group->names));
+        sheet_printf (sheet, PAINT_FAINT, "    the same on %.*s", TEXT_ARG (buf_as_text (&same)));
     if (group->cause_host != SCENE_NOBODY)
         sheet_printf (sheet, PAINT_FAINT, "    follows the failure of %s",
                       scene_host_name (scene, group->cause_host, name));
