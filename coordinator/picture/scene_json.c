@@ -1,12 +1,13 @@
 #include "coordinator/picture/scene_json.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/view/record_json.h"
 
 /* Limits of lists and of texts. */
-enum { GROUPS_SHOWN = 64, METRICS_SHOWN = 64, GATES_SHOWN = 64, NOTES_SHOWN = 32, WORDS_MAX = 64 };
+enum { GROUPS_SHOWN = 64, METRICS_SHOWN = 64, GATES_SHOWN = 64, NOTES_SHOWN = 32, WORDS_MAX = 64, BY_HOST = 1 << 17 };
 enum { TEXT_BYTES = 256, SENTENCE_BYTES = 1024, NOTE_BYTES = 512, WORD_BYTES = 56, NAMES_COLUMNS = 256, NUMBERS = 69 };
 
 /* ---- pieces ---- */
@@ -393,6 +394,59 @@ void scene_within_json (const struct scene *scene, const char *boot, struct buf 
                                    "hosts", json_stringn (letters, scene->hosts_n)),
                         JSON_COMPACT, out);
     mem_free (letters);
+}
+
+/* ---- numbers by host ---- */
+
+/* What finds no room is left out. */
+static void set_by_host (json_t *columns, const struct scene *scene, const char *name, uint32_t host, json_t *value)
+{
+    if (!json_object_get (columns, name) && json_object_size (columns) * scene->hosts_n < BY_HOST)
+        json_object_set_new (columns, name, json_array ());
+    json_t *values = json_object_get (columns, name);
+    while (values && json_array_size (values) <= host)
+        json_array_append_new (values, json_null ());
+    json_array_set_new (values, host, value);
+}
+
+/* "RUNG/PASS", or "RUNG/PASS/PHASE"; a wait for other hosts says little of this one. */
+static void add_pass (json_t *to, const struct scene *scene, uint32_t host, const struct board_attempt *of, bool phases)
+{
+    char name[4 * 2 * SCENE_WORD_COLUMNS];
+    struct text rung = scene_text (scene->arena, board_rung_id (scene->board, of->key.rung), SCENE_WORD_COLUMNS);
+    int n = snprintf (name, sizeof name, "%.*s/%s", TEXT_ARG (rung), enum_name_of (&pass_names, of->key.pass));
+    if (!phases)
+        set_by_host (to, scene, name, host, json_integer ((json_int_t) of->duration_ms));
+    for (uint32_t i = 0; phases && i < of->spans_n; i++) {
+        struct text phase = scene_text (scene->arena, board_word (scene->board, of->spans[i].word), SCENE_WORD_COLUMNS);
+        snprintf (name + n, sizeof name - (size_t) n, "/%.*s", TEXT_ARG (phase));
+        if (!text_starts (phase, GATE_SPAN))
+            set_by_host (to, scene, name, host, json_integer (of->spans[i].ms));
+    }
+}
+
+/* "number.NAME", but not of single links: these are as many as pairs of hosts. */
+static void add_told_by (json_t *columns, const struct scene *scene, uint32_t host, const struct board_host_fact *fact)
+{
+    char number[32], name[BOARD_WORD_MAX_BYTES + 1];
+    if (text_to_c (board_word (scene->board, fact->name), name, sizeof name) && strncmp (name, "number.", 7) == 0 &&
+        strncmp (name + 7, "link.", 5) != 0 && text_to_c (board_word (scene->board, fact->value), number, 32))
+        set_by_host (columns, scene, name, host, json_real (strtod (number, NULL)));
+}
+
+void scene_numbers_json (const struct scene *scene, struct buf *out)
+{
+    json_t *columns = json_object ();
+    for (uint32_t i = 0; i < 2 * scene->hosts_n; i++) { /* phases at last */
+        uint32_t rank = i % scene->hosts_n;
+        const struct board_host *host = &scene->board->hosts[rank];
+        for (uint32_t k = 0; k < host->attempts.n; k++)
+            if (host->attempts.items[k].duration_ms && host->attempts.items[k].purpose != PURPOSE_ISOLATION)
+                add_pass (columns, scene, rank, &host->attempts.items[k], i >= scene->hosts_n);
+        for (uint32_t k = 0; k < host->facts.n; k++)
+            add_told_by (columns, scene, rank, &host->facts.items[k]);
+    }
+    json_print_release (json_pack ("{s:o, s:o}", "hosts", names_json (scene), "numbers", columns), JSON_COMPACT, out);
 }
 
 /* ---- one host ---- */

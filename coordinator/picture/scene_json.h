@@ -14,6 +14,8 @@
 void scene_state_json (const struct scene *scene, const char *boot, bool interrupted, uint64_t since, struct buf *out);
 /* Lists the hosts of the scene's query. */
 void scene_within_json (const struct scene *scene, const char *boot, struct buf *out);
+/* How long each host was in each pass and phase, the last that ended, and numbers that hosts told. */
+void scene_numbers_json (const struct scene *scene, struct buf *out);
 /* One host with its facts, attempts and spans: scene->host, or one made by scene_open_host. */
 void scene_host_json (const struct scene *scene, const struct scene_host *host, const char *boot, struct buf *out);
 

@@ -18,6 +18,7 @@ static const struct {
     { "/api/state", ROUTE_STATE, "", "run since wait" },
     { "/api/host", ROUTE_HOST, "host", "run" },
     { "/api/within", ROUTE_WITHIN, "time", "run" },
+    { "/api/numbers", ROUTE_NUMBERS, "", "run" },
     { "/api/stacks", ROUTE_STACKS, "", "run" },
     { "/api/log", ROUTE_LOG, "host rung pass attempt", "run from" },
     { "/api/drift", ROUTE_DRIFT, "", "run" },

@@ -63,7 +63,7 @@ static struct http_answer *answer_runs (struct served_runs *runs, uint64_t boot_
     return answer_json (&json);
 }
 
-/* The run's state since a revision, a host, or the hosts of a range of time: by the request's route. `name`: of the
+/* The run's state since a revision, a host, hosts of a range of time, or numbers: by the request's route. `name`: of the
  * counter of revisions: this process, and the feed. */
 static struct http_answer *answer_scene (const struct served_run *run, const char *boot,
                                          const struct web_request *request, uint64_t boot_ms)
@@ -87,6 +87,8 @@ static struct http_answer *answer_scene (const struct served_run *run, const cha
         scene_host_json (&scene, scene.host, name, &json);
     else if (request->route == ROUTE_WITHIN)
         scene_within_json (&scene, name, &json);
+    else if (request->route == ROUTE_NUMBERS)
+        scene_numbers_json (&scene, &json);
     else
         scene_state_json (&scene, name, run->state == SERVED_INTERRUPTED, request->since, &json);
     return answer_json (&json);
@@ -225,8 +227,8 @@ struct server {
     struct served_runs *runs;
     char boot[9];
     struct waiter waiters[WEB_PLACES];
-    struct shared_answers states, withins;
-    uint64_t looked_ms, look_ms; /* boot time of the last and next check of waiting requests */
+    struct shared_answers states, withins; /* withins: also numbers, which are of no range */
+    uint64_t looked_ms, look_ms;           /* boot time of the last and next check of waiting requests */
     bool ending;
 };
 
@@ -340,7 +342,7 @@ static struct http_answer *try_run (struct server *server, const struct waiter *
         return http_answer_hold (try_state (server, waiter, run, boot_ms));
     if (request->route == ROUTE_HOST)
         return answer_scene (run, server->boot, request, boot_ms);
-    if (request->route == ROUTE_WITHIN)
+    if (request->route == ROUTE_WITHIN || request->route == ROUTE_NUMBERS)
         return http_answer_hold (try_shared (server, &server->withins, run, request, false, boot_ms));
     if (request->route == ROUTE_STACKS)
         return answer_stacks (run, boot_ms);

@@ -27,6 +27,7 @@ enum web_route {
     ROUTE_STATE,
     ROUTE_HOST,
     ROUTE_WITHIN,
+    ROUTE_NUMBERS,
     ROUTE_STACKS,
     ROUTE_LOG,
     ROUTE_DRIFT,

@@ -168,6 +168,11 @@ class Answers(WebTest):
         self.assertEqual(self.lab.status()["rungs"][1]["passes"][0]["duration_ms"], state["rungs"][1]["spent_ms"])
         self.assertEqual("FF", state["rungs"][1]["cells"])
         receipt = (self.lab.run_folder() / "receipt.json").read_bytes()
+        numbers = web.json(f"/api/numbers?run={run[:6]}")
+        self.assertEqual(["h0", "h1"], numbers["hosts"])
+        for rung in ("paints", "fails"):
+            self.assertEqual([attempt["duration_ms"] for host in json.loads(receipt)["hosts"] for attempt in host["rungs"] if attempt["rung"] == rung],
+                             numbers["numbers"][f"{rung}/once"])
         headers, made = web.made("/api/receipt?form=json")
         self.assertEqual(json.loads(receipt)["hosts"], json.loads(made)["hosts"])
         self.assertIn(f"sliceup-{run[:8]}.json", headers["Content-Disposition"])

@@ -33,6 +33,7 @@ TEST (each_parameter_is_read)
     request = parsed ("/api/within?time=0-0");
     assert_true (request.from_ms == 0 && request.until_ms == UINT64_MAX);
     assert_int_equal (parsed ("/api/stacks?run=3fa9").route, ROUTE_STACKS);
+    assert_int_equal (parsed ("/api/numbers?run=3fa9").route, ROUTE_NUMBERS);
     assert_false (parsed ("/api/state?wait=0").wait);
     assert_string_equal (parsed ("/?run=last").file, "/");
 }

@@ -532,6 +532,82 @@ TEST (a_host_has_its_attempts_spans_and_facts)
     picture_free (picture);
 }
 
+static json_t *numbers_of (const struct picture *picture)
+{
+    struct buf out;
+    buf_init (&out, 1 << 22);
+    scene_numbers_json (&picture->scene, &out);
+    json_t *json = json_loadb ((const char *) out.ptr, out.len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null (json);
+    buf_release (&out);
+    return json;
+}
+
+/* What runs has no length yet, parts by themselves are other work, and waits and links are not of one host. */
+TEST (numbers_by_host_are_columns)
+{
+    struct picture *picture = picture_create (3);
+    struct board_words *words = picture->board.words;
+    struct board_span spans[] = { { board_words_take (words, TEXT_LIT ("com\x1bpile")), 700 },
+                                  { board_words_take (words, TEXT_LIT ("gate:meet")), 200 } };
+    struct board_host_fact facts[] = {
+        { board_words_take (words, TEXT_LIT ("number.speed.compute")), board_words_take (words, TEXT_LIT ("400.5")) },
+        { board_words_take (words, TEXT_LIT ("number.speed.none")), board_words_take (words, TEXT_LIT ("inf")) },
+        { board_words_take (words, TEXT_LIT ("number.link.v6e-1_gbs")), board_words_take (words, TEXT_LIT ("3")) },
+        { board_words_take (words, TEXT_LIT ("kernel")), board_words_take (words, TEXT_LIT ("6")) }
+    };
+    struct board_attempt attempts[] = {
+        { .key = { 0, PASS_ONCE, 1 }, .duration_ms = 100 },
+        { .key = { 0, PASS_ONCE, 2 }, .duration_ms = 900, .spans = spans, .spans_n = 2 },
+        { .key = { 1, PASS_ONCE, 1 }, .purpose = PURPOSE_ISOLATION, .duration_ms = 50 },
+        { .key = { 1, PASS_COLD, 1 } }
+    };
+    struct board_host hosts[3] = { 0 };
+    hosts[1].attempts.items = attempts;
+    hosts[1].attempts.n = 4;
+    hosts[1].facts.items = facts;
+    hosts[1].facts.n = 4;
+    picture->board.hosts = hosts;
+    json_t *json = numbers_of (picture);
+    expect (json, "",
+            "{\"hosts\":[\"v6e-0\",\"v6e-1\",\"v6e-2\"],\"numbers\":{\"rung/once\":[null,900],"
+            "\"number.speed.compute\":[null,400.5],\"number.speed.none\":[null,null],"
+            "\"rung/once/com\\\\x1bpile\":[null,700]}}");
+    json_decref (json);
+    picture_free (picture);
+}
+
+/* Phases, which are many, take the room that passes leave. */
+TEST (numbers_by_host_are_bounded)
+{
+    enum { HOSTS = 4096, PHASES = 100, ROOM = (1 << 17) / HOSTS };
+    struct picture *picture = picture_create (HOSTS);
+    struct board_host *hosts = calloc (HOSTS, sizeof *hosts);
+    struct board_span spans[PHASES];
+    struct board_attempt attempts[] = {
+        { .key = { 0, PASS_COLD, 1 }, .duration_ms = 100, .spans = spans, .spans_n = PHASES },
+        { .key = { 0, PASS_RESTORED, 1 }, .duration_ms = 100 }
+    };
+    char name[32];
+    for (uint32_t i = 0; i < PHASES; i++) {
+        snprintf (name, sizeof name, "phase %u", i);
+        spans[i] = (struct board_span){ board_words_take (picture->board.words, text_of (name)), 1 };
+    }
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        hosts[i].attempts.items = attempts;
+        hosts[i].attempts.n = i + 1 < HOSTS ? 1 : 2;
+    }
+    picture->board.hosts = hosts;
+    json_t *json = numbers_of (picture), *numbers = json_object_get (json, "numbers");
+    assert_int_equal (json_object_size (numbers), ROOM);
+    assert_int_equal (json_array_size (json_object_get (numbers, "rung/cold")), HOSTS);
+    assert_int_equal (json_array_size (json_object_get (numbers, "rung/restored")), HOSTS);
+    assert_int_equal (json_array_size (json_object_get (numbers, "rung/cold/phase 0")), HOSTS);
+    json_decref (json);
+    free (hosts);
+    picture_free (picture);
+}
+
 TEST (the_files_of_the_page_are_in_the_program)
 {
     const char *names[] = { "page.html", "page.css", "page.js" };

@@ -237,6 +237,19 @@ TEST_ON (lab, who_asks_for_the_same_range_is_given_one_answer)
     leave (at, 4);
 }
 
+TEST_ON (lab, who_asks_for_numbers_is_given_one_answer_and_never_that_of_a_range)
+{
+    struct http_exchange at[3];
+    ask (lab, &at[0], "/api/numbers");
+    struct http_answer *one = answered (lab, &at[0]);
+    assert_has (one->bytes, "\"numbers\":{");
+    ask (lab, &at[1], "/api/numbers");
+    assert_ptr_equal (answered (lab, &at[1]), one);
+    ask (lab, &at[2], "/api/within?time=0-9000");
+    assert_ptr_not_equal (answered (lab, &at[2]), one);
+    leave (at, 3);
+}
+
 TEST_ON (lab, another_range_or_a_later_time_has_another_answer)
 {
     struct http_exchange at[5];
