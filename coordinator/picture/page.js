@@ -6,21 +6,25 @@
 "use strict";
 (() => {
 
-const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256, LETTER_PIXELS = 11;
+const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
+const LETTER_PIXELS = 18, NAMED_HOSTS = 32, TILE_MIN = 14, TILE_MIN_PHONE = 22, TILE_MAX = 40, GAP = 6, CANVAS_PIXELS = 12e6;
+const DOTS_APART = 100, PHASES_PLOTTED = 64, CHANGED = 0.1, CHANGED_MS = 100, CHANGES_TOLD = 6, RUNS_COMPARED = 8;
 
-/* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others */
+/* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others, 0.5 worth a look */
 const MARKS = {
     ".": ["to come", "come", 0], "P": ["passed", "passed", 0], "-": ["not reached", "come", 0], "r": ["runs", "runs", 0],
-    "g": ["at a gate", "gate", 0], "e": ["ended", "ended", 0], "f": ["failed so far", "sofar", 2],
-    "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "B": ["blocked", "blocked", 2],
-    "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "F": ["failed", "failed", 2], "?": ["silent", "silent", 2],
-    "j": ["not joined", "come", 0],
+    "g": ["at a gate", "gate", 0], "e": ["ended", "ended", 0], "f": ["failed so far", "sofar", 2], "F": ["failed", "failed", 2],
+    "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "B": ["blocked", "blocked", 2], "h": ["hangs", "doubt", 2], "?": ["silent", "doubt", 2],
+    "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "s": ["slow", "doubt", 0.5], "q": ["quiet", "doubt", 0.5], "j": ["not joined", "come", 0],
 };
+/* What the waiting sentences say of hosts that run: the first that names a host counts. */
+const TROUBLES = [[/^suspect: (\S+) stands? /, "h"], [/^(\S+) in phase .* clearly longer than the others/, "s"], [/^(\S+) printed nothing for /, "q"],
+                  [/^(\S+) silent for /, "?"]];
 const OUTCOME_LETTERS = { "passed": "P", "not-reached": "-", "cascade": "c", "blocked": "B", "lost": "L", "failed": "F",
                           "timed-out": "T", "cancelled": "X" };
 const OWNERS = { device: "the device", launch: "how it was launched", bundle: "the installed versions", cache: "the compile cache", compiler: "the compiler",
                  peer: "another host", program: "your program", host: "the host", platform: "the platform", sliceup: "sliceup", unknown: "not known" };
-const KEYS = [["arrows", "move among the hosts"], ["Enter", "open the host"], ["n", "next failure"], ["/", "filter"],
+const KEYS = [["arrows", "move among the hosts"], ["Enter", "open the host"], ["n", "next failure; Enter opens it"], ["/", "filter"],
               ["m", "mark the host; two that are marked are compared"], ["d", "drift as a second layer"],
               ["Esc", "all hosts again"], ["?", "this list"]];
 
@@ -91,15 +95,20 @@ function duration(ms) {
         return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
     return h ? `${h} h ${m % 60} min` : `${m} min ${s % 60} s`;
 }
+/* In the largest unit of which there is one. */
+function bytes(n) {
+    const power = Math.min(4, Math.floor(Math.log2(Math.max(1, n)) / 10)), of = n / 1024 ** power;
+    return `${power && of < 10 ? of.toFixed(1) : Math.floor(of)} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
 const clock = wallMs => wallMs ? new Date(wallMs).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
 const atRung = (index, pass) => (run.rungs[index]?.id ?? "?") + (pass && pass !== "once" ? ` (${pass})` : "");
 
-function markOf(letter) {
-    const badge = el("span", { class: "mark" }, letter);
+function paint(badge, letter) {
     badge.style.setProperty("background", `var(--${MARKS[letter]?.[1] ?? "come"})`);
     badge.style.setProperty("color", inkOn(colours[letter] ?? "#888888"));
     return badge;
 }
+const markOf = letter => paint(el("span", { class: "mark" }, letter), letter);
 const marked = letter => [markOf(letter), " ", MARKS[letter]?.[0] ?? letter];
 
 /* ---- what is known of the run ---- */
@@ -112,11 +121,12 @@ let within = { of: "", ranks: null, boot: "", revision: -1, at: 0 }; // by rank:
 let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
 let hosts = {};   // name: what /api/host says
 let log = null;   // what is read of a log
+let numbers = { of: "", list: [], over: null }; // by host; `over`: of several runs
 let readAt = 0;   // when a host was asked for
 let asking = new AbortController(); // aborted while the page is hidden, and when another run is chosen
 
 function nothingKnown() {
-    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", cells: [], rungs: [], phases: { words: [], of: "" }, groups: [], groupOf: "", leftOut: 0, ungrouped: 0,
+    return { boot: "", revision: 0, nowMs: 0, summary: null, names: [], now: "", stands: "", troubles: { of: null, letters: [] }, cells: [], rungs: [], phases: { words: [], of: "" }, groups: [], groupOf: "", leftOut: 0, ungrouped: 0,
              metrics: [], gates: [], notes: [], skipped: 0 };
 }
 
@@ -145,6 +155,22 @@ function takeGroups(state) {
     run.ungrouped = state.ungrouped;
 }
 
+/* Letters of hosts that run and are in trouble, in place of how they stand. A letter of each host, once a state tells one,
+ * would be read here. Where most hosts printed nothing that is their way. */
+function takeTroubles() {
+    const said = (run.summary.state === "running" ? run.summary.waiting : []).flatMap(line =>
+        TROUBLES.map(([form, letter]) => [line.match(form)?.[1], letter]).filter(([hosts]) => hosts).slice(0, 1));
+    const of = JSON.stringify(said), { troubles } = run;
+    if (troubles.of !== of) {
+        const rules = said.map(([hosts, letter]) => [hostSet(hosts), letter]).sort((a, b) => TROUBLES.findIndex(one => one[1] === a[1]) - TROUBLES.findIndex(one => one[1] === b[1]));
+        const letters = rules.length ? run.names.map(name => rules.find(([holds]) => holds(name))?.[1] ?? "") : [];
+        const most = letters.filter(letter => letter === "q").length > run.names.length / 2;
+        run.troubles = { of, letters: letters.map(letter => most && letter === "q" ? "" : letter) };
+    }
+    const { letters } = run.troubles;
+    run.stands = letters.some(Boolean) ? [...run.now].map((letter, rank) => "rge".includes(letter) && letters[rank] || letter).join("") : run.now;
+}
+
 /* One answer of /api/state: what it lacks is as it was. */
 function takeState(state) {
     if (state.whole)
@@ -160,6 +186,7 @@ function takeState(state) {
     }
     if (state.now !== undefined)
         run.now = state.now;
+    takeTroubles();
     if (state.phases)
         run.phases = state.phases;
     if (state.groups)
@@ -174,7 +201,7 @@ function takeState(state) {
     draw(...["groups", "metrics", "gates"].filter(part => state[part]), "ladder", "table");
 }
 
-const lettersShown = () => view.layer < 0 ? run.now : run.cells[view.layer] ?? "";
+const lettersShown = () => view.layer < 0 ? run.stands : run.cells[view.layer] ?? "";
 const isBad = (letter, least) => (MARKS[letter]?.[2] ?? 0) >= least;
 
 /* ---- which hosts are shown ---- */
@@ -330,13 +357,38 @@ async function readWithin(atOnce) {
 
 /* ---- tiles ---- */
 
-const canvas = byId("tiles");
+const canvas = byId("tiles"), map = byId("map"), narrow = matchMedia("(max-width: 40rem)");
 canvas.frames = []; // how long the newest frames took to draw, ms
-const tileSize = () => Math.max(3, Math.min(40, Math.floor((canvas.parentElement.clientWidth - 34) / columns())));
 const columns = () => Math.max(1, run.summary?.columns || Math.ceil(Math.sqrt(run.names.length)));
-const placeOf = rank => [rank % columns() * canvas.tile, Math.floor(rank / columns()) * canvas.tile];
+let grid = fold(0, 1, 1); // where each tile stands
 let painted = []; // by rank: what the tile was drawn from
 let stamps = {};  // the same: its picture
+
+/* Rows of the mesh, folded until they are nearly a square, or fit into `most` columns: a row that is too long goes on below,
+ * and rows that are too many go on beside, each time behind a gap. */
+function fold(n, wide, most) {
+    const tall = Math.ceil(n / wide) || 1, pieces = most < Infinity ? Math.ceil(wide / most) : wide > 2 * tall ? Math.round(Math.sqrt(wide / tall)) : 1;
+    const beside = pieces === 1 && tall > 2 * wide ? Math.max(1, Math.min(Math.floor(most / wide), Math.round(Math.sqrt(tall / wide)))) : 1;
+    const piece = Math.ceil(wide / pieces), rows = Math.ceil(tall / beside);
+    return {
+        columns: piece * beside, lines: rows * pieces, perX: piece, perY: pieces > 1 ? pieces : rows,
+        of: rank => {
+            const row = Math.floor(rank / wide), column = rank % wide;
+            return [Math.floor(row / rows) * piece + column % piece, row % rows * pieces + Math.floor(column / piece)];
+        },
+        rank: (x, y) => {
+            const column = y % pieces * piece + x % piece, row = Math.floor(x / piece) * rows + Math.floor(y / pieces);
+            return x < 0 || y < 0 || x >= piece * beside || y >= rows * pieces || column >= wide || row * wide + column >= n ? -1 : row * wide + column;
+        },
+    };
+}
+
+/* In pixels of the canvas; a gap stands behind each `per` tiles. */
+const offset = (at, size, per) => at * size + Math.floor(at / per) * canvas.gap;
+const placeOf = rank => {
+    const [x, y] = grid.of(rank);
+    return [offset(x, canvas.wide, grid.perX), offset(y, canvas.tile, grid.perY)];
+};
 
 function inkOn(colour) {
     const n = parseInt(colour.slice(1), 16);
@@ -357,19 +409,22 @@ function readColours() {
     painted = [];
 }
 
-/* A tile of this letter and layers, drawn once and copied from then on: its rows of pixels. */
+/* A tile of this letter and layers, drawn once and copied from then on: its pixels. */
 function stamp(letter, hidden, drift) {
-    const picture = document.createElement("canvas"), size = canvas.tile, side = size - (size > 6 ? 1 : 0);
-    picture.width = picture.height = size;
+    const picture = document.createElement("canvas"), { wide, tile } = canvas, edge = tile > 6 ? 1 : 0;
+    picture.width = wide;
+    picture.height = tile;
     const pen = picture.getContext("2d", { willReadFrequently: true });
     pen.fillStyle = colours.ground;
-    pen.fillRect(0, 0, size, size);
+    pen.fillRect(0, 0, wide, tile);
     pen.globalAlpha = hidden ? 0.15 : 1;
-    (size < LETTER_PIXELS * (devicePixelRatio || 1) ? drawForm : drawLetter)(pen, letter, side);
+    if (tile < LETTER_PIXELS * canvas.ratio)
+        drawForm(pen, letter, tile - edge);
+    else
+        drawLetter(pen, letter, wide - edge, tile - edge);
     if (drift)
-        drawDrift(pen, side, drift);
-    const pixels = new Uint32Array(pen.getImageData(0, 0, size, size).data.buffer);
-    return Array.from({ length: size }, (_, row) => pixels.subarray(row * size, (row + 1) * size));
+        drawDrift(pen, wide - edge, tile * (0.2 + 0.1 * drift));
+    return new Uint32Array(pen.getImageData(0, 0, wide, tile).data.buffer);
 }
 
 /* Where a letter has no room, the form tells what the colour does: a cause fills its tile and is outlined, who fell because
@@ -389,55 +444,93 @@ function drawForm(pen, letter, side) {
     } else
         pen.fillRect(inset, inset, side - 2 * inset, side - 2 * inset);
     if (badness === 2)
-        outline(pen, side);
+        outline(pen, side, side);
 }
 
-function drawLetter(pen, letter, side) {
-    const cascade = letter === "c", alpha = pen.globalAlpha;
-    pen.globalAlpha = cascade ? alpha * 0.4 : alpha; // a cascade is pale
+/* A cascade is pale. */
+const inkOf = letter => letter === "c" ? colours.text : inkOn(colours[letter] ?? colours["."]);
+
+function drawLetter(pen, letter, wide, tall) {
+    const alpha = pen.globalAlpha;
+    pen.globalAlpha = letter === "c" ? alpha * 0.4 : alpha;
     pen.fillStyle = colours[letter] ?? colours["."];
-    pen.fillRect(0, 0, side, side);
+    pen.fillRect(0, 0, wide, tall);
     pen.globalAlpha = alpha;
     if (letter === ".")
         return;
-    pen.fillStyle = cascade ? colours.text : inkOn(colours[letter] ?? colours["."]);
-    pen.font = `700 ${Math.floor(side * 0.68)}px ui-monospace, monospace`;
+    pen.fillStyle = inkOf(letter);
+    pen.font = `700 ${Math.floor(tall * 0.68)}px ui-monospace, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(letter, side / 2, side / 2 + 1);
+    pen.fillText(letter, Math.min(wide, tall) / 2, tall / 2 + 1);
     if (isBad(letter, 2))
-        outline(pen, side);
+        outline(pen, wide, tall);
 }
 
-function outline(pen, side) {
+function outline(pen, wide, tall) {
     pen.strokeStyle = colours.text;
-    pen.lineWidth = Math.max(1, side / 8);
-    pen.strokeRect(pen.lineWidth / 2, pen.lineWidth / 2, side - pen.lineWidth, side - pen.lineWidth);
+    pen.lineWidth = Math.max(1, tall / 10);
+    pen.strokeRect(pen.lineWidth / 2, pen.lineWidth / 2, wide - pen.lineWidth, tall - pen.lineWidth);
 }
 
 /* A corner: the larger the worse. */
-function drawDrift(pen, size, drift) {
-    const side = size * (0.2 + 0.1 * drift);
+function drawDrift(pen, right, side) {
     pen.fillStyle = colours.text;
     pen.beginPath();
-    pen.moveTo(size, 0);
-    pen.lineTo(size - side, 0);
-    pen.lineTo(size, side);
+    pen.moveTo(right, 0);
+    pen.lineTo(right - side, 0);
+    pen.lineTo(right, side);
     pen.fill();
 }
 
+/* Of so few hosts each tile has its name. */
+const isNamed = () => run.names.length <= NAMED_HOSTS;
+const NAME_FONT = tall => `${Math.floor(tall * 0.5)}px ui-monospace, monospace`;
+
+function drawNames(pen, letters) {
+    pen.font = NAME_FONT(canvas.tile);
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    run.names.forEach((name, rank) => {
+        const [x, y] = placeOf(rank);
+        pen.fillStyle = inkOf(letters[rank]);
+        pen.globalAlpha = shown[rank] ? 1 : 0.4;
+        pen.fillText(visible(name), x + canvas.tile, y + canvas.tile / 2 + 1, canvas.wide - canvas.tile * 1.2);
+    });
+    pen.globalAlpha = 1;
+}
+
+/* In pixels of CSS: as large as all of them have room for, and never so small that nobody could tell or hit one. */
+function chooseGrid() {
+    const n = run.names.length, half = (byId("tiles-part").parentElement.clientWidth - 84) / 2, pen = canvas.getContext("2d");
+    if (isNamed()) {
+        pen.font = NAME_FONT(28);
+        const named = Math.ceil(Math.max(...run.names.map(name => pen.measureText(visible(name)).width))) + 36;
+        const wide = Math.min(map.clientWidth, Math.max(64, Math.min(220, named)));
+        grid = fold(n, columns(), Math.max(1, Math.floor(map.clientWidth / wide)));
+        return [wide, 28];
+    }
+    grid = fold(n, columns(), Infinity);
+    byId("tiles-part").parentElement.classList.toggle("wide", grid.columns * LETTER_PIXELS > half);
+    const room = Math.min((map.clientWidth - GAP * Math.ceil(grid.columns / grid.perX)) / grid.columns, innerHeight * 0.6 / grid.lines);
+    const size = Math.max(narrow.matches ? TILE_MIN_PHONE : TILE_MIN, Math.min(TILE_MAX, Math.floor(room)));
+    return [size, size];
+}
+
 function sizeCanvas() {
-    const ratio = devicePixelRatio || 1, size = tileSize();
-    const width = columns() * size, height = Math.ceil(run.names.length / columns()) * size;
-    const pixels = Math.round(size * ratio);
-    if (canvas.tile === pixels && canvas.dataset.form === `${width} ${height}`)
+    const of = [run.id, run.names.length, columns(), map.clientWidth, innerHeight, devicePixelRatio].join(" ");
+    if (canvas.dataset.of === of)
         return;
-    canvas.tile = pixels;
-    canvas.dataset.form = `${width} ${height}`;
-    canvas.width = columns() * pixels;
-    canvas.height = Math.ceil(run.names.length / columns()) * pixels;
-    canvas.style.setProperty("width", width + "px");
-    canvas.style.setProperty("height", height + "px");
+    canvas.dataset.of = of;
+    const [wide, tall] = chooseGrid(), gap = grid.perX < grid.columns || grid.perY < grid.lines ? GAP : 0;
+    const gapsX = Math.ceil(grid.columns / grid.perX) - 1, gapsY = Math.ceil(grid.lines / grid.perY) - 1;
+    const area = (grid.columns * wide + gapsX * gap) * (grid.lines * tall + gapsY * gap);
+    const ratio = canvas.ratio = Math.min(devicePixelRatio || 1, Math.sqrt(CANVAS_PIXELS / area));
+    Object.assign(canvas, { wide: Math.round(wide * ratio), tile: Math.round(tall * ratio), gap: Math.round(gap * ratio) });
+    canvas.width = grid.columns * canvas.wide + gapsX * canvas.gap;
+    canvas.height = grid.lines * canvas.tile + gapsY * canvas.gap;
+    canvas.style.setProperty("width", canvas.width / ratio + "px");
+    canvas.style.setProperty("height", canvas.height / ratio + "px");
     canvas.image = new ImageData(canvas.width, canvas.height);
     canvas.pixels = new Uint32Array(canvas.image.data.buffer);
     stamps = {};
@@ -450,20 +543,21 @@ function drawTile(letters, rank) {
     if (painted[rank] === key)
         return;
     painted[rank] = key;
-    const size = canvas.tile, [x, y] = placeOf(rank);
-    let at = y * canvas.width + x;
-    for (const row of stamps[key] ??= stamp(letter, hidden, drift)) {
-        canvas.pixels.set(row, at);
-        at += canvas.width;
-    }
+    const [x, y] = placeOf(rank);
+    const from = stamps[key] ??= stamp(letter, hidden, drift), to = canvas.pixels, { wide, width } = canvas;
+    for (let at = y * width + x, i = 0; i < from.length; at += width - wide)
+        for (const end = i + wide; i < end; i++, at++)
+            to[at] = from[i];
 }
 
-/* Who is opened, marked, or under the cursor. */
+/* Who is opened, marked, or under the cursor: a ring, and one of the ground within it, so that it is seen on any colour. */
 function drawRing(pen, rank, colour) {
-    const size = canvas.tile, wide = Math.max(2, size / 8), [x, y] = placeOf(rank);
-    pen.strokeStyle = colour;
-    pen.lineWidth = wide;
-    pen.strokeRect(x + wide / 2, y + wide / 2, size - wide, size - wide);
+    const line = Math.max(2, canvas.tile / 12), [x, y] = placeOf(rank);
+    pen.lineWidth = line;
+    [colour, colours.ground].forEach((one, i) => {
+        pen.strokeStyle = one;
+        pen.strokeRect(x + line * (i + 0.5), y + line * (i + 0.5), canvas.wide - line * (2 * i + 1), canvas.tile - line * (2 * i + 1));
+    });
 }
 
 function drawTiles() {
@@ -472,6 +566,8 @@ function drawTiles() {
     for (let rank = 0; rank < run.names.length; rank++)
         drawTile(letters, rank);
     pen.putImageData(canvas.image, 0, 0);
+    if (isNamed())
+        drawNames(pen, letters);
     for (const rank of [...view.marked, view.opened].filter(known))
         drawRing(pen, rank, colours.text);
     drawRing(pen, view.cursor, colours.focus);
@@ -491,7 +587,7 @@ function drawLegend(letters) {
 
 /* One host in one line. */
 function describe(rank) {
-    if (rank >= run.names.length)
+    if (rank < 0 || rank >= run.names.length)
         return "";
     const phase = phaseOf(rank), group = groupOf(rank), letter = lettersShown()[rank] ?? ".";
     const where = view.layer < 0 ? "" : ` at ${atRung(view.layer)}`;
@@ -502,13 +598,18 @@ function describe(rank) {
 
 function moveCursor(rank) {
     view.cursor = Math.max(0, Math.min(run.names.length - 1, rank));
+    const [x, y] = placeOf(view.cursor).map(at => at / canvas.ratio), outside = (at, from, long) => at < from || at + TILE_MIN > from + long;
+    if (outside(x, map.scrollLeft, map.clientWidth) || outside(y, map.scrollTop, map.clientHeight))
+        map.scrollTo(x - map.clientWidth / 2, y - map.clientHeight / 2);
     draw("tiles");
 }
 
-/* The next host that failed by itself; where none did, that fell with others. */
+/* The next host that failed by itself; where none did, that fell with others, or is worth a look. Enter opens it then. */
 function nextFailure() {
     const letters = lettersShown(), n = letters.length;
-    for (const least of [2, 1])
+    canvas.focus({ preventScroll: true });
+    map.scrollIntoView({ block: "nearest" });
+    for (const least of [2, 1, 0.5])
         for (let step = 1; step <= n; step++) {
             const rank = (view.cursor + step) % n;
             if (shown[rank] && isBad(letters[rank], least))
@@ -517,18 +618,33 @@ function nextFailure() {
 }
 
 function rankAt(event) {
-    const box = canvas.getBoundingClientRect(), size = box.width / columns();
-    return Math.floor((event.clientY - box.top) / size) * columns() + Math.floor((event.clientX - box.left) / size);
+    const box = canvas.getBoundingClientRect(), cell = (pixels, size, per) => {
+        const whole = per * size + canvas.gap, part = Math.floor(pixels * canvas.ratio / whole);
+        return part * per + Math.min(per - 1, Math.floor((pixels * canvas.ratio - part * whole) / size));
+    };
+    return grid.rank(cell(event.clientX - box.left, canvas.wide, grid.perX), cell(event.clientY - box.top, canvas.tile, grid.perY));
 }
 
 /* ---- the run in words and tables ---- */
 
+const badOnes = () => Object.keys(MARKS).filter(letter => isBad(letter, 1))
+    .map(letter => [run.stands.split(letter).length - 1, MARKS[letter][0]]).filter(([n]) => n).map(([n, word]) => `${number(n)} ${word}`);
+
 /* Changes when something happened, and not with each host that ends: it is read out. */
 function sentenceSoFar() {
     const index = run.rungs.findIndex(rung => rung.running), rung = run.rungs[index];
-    const bad = Object.keys(MARKS).filter(letter => isBad(letter, 1)).map(letter => [run.now.split(letter).length - 1, MARKS[letter][0]]).filter(([n]) => n);
-    return (rung ? `rung ${rung.id} (${index + 1} of ${run.rungs.length}) runs on ${plural(rung.hosts, "host")}` : "between rungs") +
-        bad.map(([n, word]) => `, ${number(n)} ${word}`).join("");
+    return [rung ? `rung ${rung.id} (${index + 1} of ${run.rungs.length}) runs on ${plural(rung.hosts, "host")}` : "between rungs", ...badOnes()].join(", ");
+}
+
+/* Where the run stopped, and on how many hosts: of what the causes tell nothing is told twice. */
+function sentenceShown() {
+    const { slice, sentence } = run.summary, start = `slice ${slice}: `, rest = sentence.startsWith(start) ? sentence.slice(start.length) : sentence;
+    const [where] = rest.match(/^stopped at rung .*? \(\d+ of \d+\)(?=: )/) ?? [], bad = badOnes();
+    return !sentence ? sentenceSoFar() : where && bad.length ? `${where}: ${bad.join(", ")} of ${plural(run.names.length, "host")}` : rest;
+}
+
+function stateLetter({ state, outcome, cancelling }) {
+    return state === "ended" ? OUTCOME_LETTERS[outcome] ?? "." : cancelling ? "X" : state === "running" ? "r" : "?";
 }
 
 function drawSummary() {
@@ -538,44 +654,55 @@ function drawSummary() {
     const hidden = shown.length - shown.reduce((sum, one) => sum + one, 0);
     document.title = visible(`${s.slice}: ${s.outcome ?? s.state} - sliceup`);
     setText(byId("slice"), s.slice);
-    setText(byId("about"), [s.ladder && `ladder ${s.ladder}`, s.mesh && `mesh ${s.mesh}`, `run ${(run.id || "").slice(0, 8)}`,
-        clock(s.opened_wall_ms), s.version && `sliceup ${s.version}`].filter(Boolean).join(" · "));
+    setText(byId("about"), [`run ${(run.id || "").slice(0, 8)}`, clock(s.opened_wall_ms), s.ladder && `ladder ${s.ladder}`, s.mesh && `mesh ${s.mesh}`, s.version && `sliceup ${s.version}`].filter(Boolean).join(" · "));
     setText(byId("state"), s.state === "ended" ? s.outcome ?? "ended" : s.cancelling ? "cancelling" : s.state);
-    setText(byId("sentence"), s.sentence || sentenceSoFar());
+    paint(byId("state"), stateLetter(s));
+    setText(byId("sentence"), sentenceShown());
+    byId("sentence").title = visible(s.sentence);
     setText(byId("counts"), [plural(s.hosts, "host"), `${number(s.joined)} joined`, s.silent && `${number(s.silent)} silent`,
         s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs + (s.away_ms ?? 0))}`,
         s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
-        s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${(s.bytes / 1e6).toFixed(1)} MB${s.adopted ? ", adopted" : ""}`]
+        s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${bytes(s.bytes)}${s.adopted ? ", adopted" : ""}`]
         .filter(Boolean).join(" · "));
     setText(byId("hidden"), view.wrong || !view.filter ? view.wrong : `${number(hidden)} of ${number(shown.length)} hidden`);
-    byId("files-part").hidden = Boolean(embedded) || s.state !== "ended";
+    byId("files-part").hidden = byId("steps-part").hidden = Boolean(embedded) || s.state !== "ended";
     byId("stacks-button").hidden = Boolean(embedded) || s.state !== "running";
     byId("stacks-part").hidden ||= byId("stacks-button").hidden;
-    fill(byId("waiting"), s.state === "running" ? s.waiting.map(line => el("li", null, said(line))) : []);
+    byId("waiting-part").hidden = s.state !== "running" || !s.waiting.length;
+    fill(byId("waiting"), s.state === "running" ? waitingItems(s.waiting) : []);
+}
+
+/* Those in trouble first, each with its letter and a way to its hosts. */
+function waitingItems(lines) {
+    const found = lines.map(line => [line, TROUBLES.find(([form]) => form.test(line))]);
+    return [...found.filter(([, trouble]) => trouble), ...found.filter(([, trouble]) => !trouble)].map(([line, trouble], i) => {
+        const hosts = trouble && line.match(trouble[0])[1];
+        return el("li", { class: trouble ? null : "quiet" }, trouble ? [markOf(trouble[1]), " "] : "", said(line), hosts ?
+            [" ", button("show", () => setFilter(hosts), { class: "plain", "aria-label": `show ${hosts}`, "data-key": "waits" + i })] : "");
+    });
 }
 
 const countsOf = counts => Object.keys(MARKS).filter(letter => counts[letter]).map(letter => [markOf(letter), ` ${number(counts[letter])} `]);
 
-function rungRow(rung, index) {
-    const frontier = index === run.summary.frontier;
+function rungStep(rung, index) {
+    const frontier = index === run.summary.frontier, letter = OUTCOME_LETTERS[rung.outcome] ?? (rung.running ? "r" : ".");
     const state = rung.running ? `${rung.pass && rung.pass !== "once" ? rung.pass + " pass " : ""}runs: ${number(rung.ended)} of ${number(rung.hosts)} ended` : rung.outcome ?? "to come";
     const absent = rung.outcome === "passed" ? (rung.counts[OUTCOME_LETTERS.blocked] ?? 0) + (rung.counts[OUTCOME_LETTERS.lost] ?? 0) : 0;
     const spent = known(rung.spent_ms) ? rung.spent_ms + (rung.running ? run.nowMs - rung.saidMs : 0) : null;
     const time = duration(spent) + (rung.running && rung.limit_ms ? ` of ${duration(rung.limit_ms)}` : "");
-    return { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" "),
-             row: [button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }),
-                   [rung.outcome ? [markOf(OUTCOME_LETTERS[rung.outcome] ?? "."), " "] : "", state, absent ? `, without ${plural(absent, "host")}` : "", rung.attempt > 1 ? ` (attempt ${rung.attempt})` : "",
-                    frontier ? " ← frontier" : ""],
-                   countsOf(rung.counts), time] };
+    return el("li", { class: [frontier && "frontier", view.layer === index && "chosen"].filter(Boolean).join(" ") },
+        markOf(letter), " ", button(rung.id, () => setLayer(index), { class: "plain", "data-key": "rung" + index, "aria-pressed": String(view.layer === index) }), " ",
+        frontier ? el("span", { class: "here" }, "frontier ") : null, el("span", { class: "outcome" }, state, absent ? `, without ${plural(absent, "host")}` : "", rung.attempt > 1 ? ` (attempt ${rung.attempt})` : ""), " ",
+        el("span", { class: "time" }, time), Object.keys(rung.counts).length > 1 ? el("div", null, countsOf(rung.counts)) : null);
 }
 
 function drawLadder() {
     if (!run.summary)
         return;
-    fill(byId("ladder"), table(`${number(run.summary.frontier)} of ${plural(run.rungs.length, "rung")} passed, from the first`,
-        ["rung", "outcome", "hosts", "time"], run.rungs.map(rungRow)));
-    const options = [el("option", { value: -1 }, "now"), ...run.rungs.map((rung, i) => el("option", { value: i }, rung.id))];
-    if (byId("layer").options.length !== options.length)
+    setText(byId("passed"), `${number(run.summary.frontier)} of ${plural(run.rungs.length, "rung")} passed, from the first`);
+    fill(byId("ladder"), run.rungs.map(rungStep));
+    const options = [el("option", { value: -1 }, run.summary.state === "ended" ? "the end" : "now"), ...run.rungs.map((rung, i) => el("option", { value: i }, rung.id))];
+    if (byId("layer").options.length !== options.length || byId("layer").options[0].text !== options[0].text)
         fill(byId("layer"), options);
     byId("layer").value = view.layer;
 }
@@ -592,29 +719,29 @@ function groupArticle(group, index) {
     const owner = group.owner ? `whose: ${OWNERS[group.owner] ?? group.owner}${group.else_owner ? `, else ${OWNERS[group.else_owner]}` : ""}${group.certainty === "likely" ? ", likely" : ""}` : "";
     return el("article", { id: "group-" + index, tabindex: -1, class: cascade ? "cascade" : null, "data-key": "article" + index },
         el("h3", null, markOf(OUTCOME_LETTERS[group.outcome] ?? "f"), ` ${group.outcome ?? "failed"} at ${atRung(group.rung, group.pass)}`,
-            group.preliminary ? ", so far" : "", ` · ${plural(group.count, "host")}`),
+            group.preliminary ? ", so far" : "", " · ", said(group.names ?? ""), group.count > 1 ? ` (${plural(group.count, "host")})` : ""),
         group.line ? el("pre", null, group.line) : null,
         group.cause ? el("p", null, group.cause) : null,
-        group.next ? el("p", null, "Next: ", group.next) : null,
+        group.next ? el("p", null, el("strong", null, "Next:"), " ", group.next) : null,
         group.cause_host ? el("p", null, "It followed ", said(group.cause_host), cause ? [", which ", el("a", { href: "#group-" + group.cause_group, "data-key": "cause" + index,
             onclick: event => goTo(event, "group-" + group.cause_group) }, `ended as ${cause.outcome} at ${atRung(cause.rung, cause.pass)}`)] : "", ".") : null,
-        el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · ")),
-        el("p", null, said(group.names ?? ""), " ",
-            button("open the first", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
-            button("show these", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
+        el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · "), " ",
+            button(group.count > 1 ? "open the first" : "open it", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
+            button(group.count > 1 ? "show these" : "show it", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
 }
 
 /* Like a link, but the fragment of the address keeps the token and the run. */
 function goTo(event, id) {
     event.preventDefault();
-    const place = byId(id);
-    place.focus();
-    place.scrollIntoView({ block: "center" });
+    const place = byId(id), { top } = place.getBoundingClientRect();
+    place.focus({ preventScroll: true });
+    if (top < 0 || top > innerHeight * 0.6)
+        scrollBy(0, top - innerHeight * (top < 0 ? 0 : 0.45)); // what led there stays in view above it
 }
 
 function drawGroups() {
-    const isCascade = group => group.outcome === "cascade";
-    const order = [...run.groups.filter(group => !isCascade(group)), ...run.groups.filter(isCascade)];
+    // what somebody can act on first, what only followed last
+    const later = group => group.outcome === "cascade" ? 2 : !group.owner || group.owner === "unknown" ? 1 : 0, order = [...run.groups].sort((a, b) => later(a) - later(b));
     fill(byId("groups"), order.map(group => groupArticle(group, group.index)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : "",
         run.ungrouped ? el("p", null, `${plural(run.ungrouped, "host")} failed with other errors than these: see the receipt`) : "",
         order.length || run.ungrouped ? "" : el("p", null, (run.summary?.outcome ?? "passed") === "passed" ? "Nothing failed." : run.summary.sentence));
@@ -658,15 +785,16 @@ function drawTable() {
 function openHost(rank) {
     if (rank < 0 || rank >= run.names.length)
         return;
-    view.opened = view.cursor = rank;
+    view.opened = rank;
     log = null;
     byId("host-part").hidden = false;
+    moveCursor(rank);
     byId("host").dataset.of = "";
     fill(byId("host"), "…");
     byId("log-part").hidden = true;
     setText(byId("host-title"), run.names[rank]);
     keepAddress();
-    draw("tiles");
+    draw("tiles", "numbers");
     readHost(run.names[rank]).then(() => goTo(new Event("open"), "host-part"));
 }
 
@@ -775,7 +903,7 @@ function closeHost() {
     view.opened = log = null;
     byId("host-part").hidden = true;
     keepAddress();
-    draw("tiles");
+    draw("tiles", "numbers");
     canvas.focus();
 }
 
@@ -849,7 +977,7 @@ async function readStacks() {
     try {
         const { groups, groups_left_out: left, sentence } = await ask("stacks", {});
         fill(byId("stacks"), sentence ? el("p", null, said(sentence)) : null,
-            groups.map(group => el("div", null, el("h3", null, said(group.hosts), group.where ? [": ", said(group.where)] : ""),
+            groups.map(group => el("details", null, el("summary", null, said(group.hosts), group.count > 1 ? ` (${plural(group.count, "host")})` : "", group.where ? [": ", said(group.where)] : ""),
                 el("pre", null, [...group.frames, ...group.waits].join("\n")), el("p", { class: "quiet" }, `looked at ${duration(group.looked_ms)} ago`))),
             left ? el("p", null, `${plural(left, "other place")}: sliceup stacks has all`) : null,
             el("p", { class: "quiet" }, groups.length ? "" : "Nothing is known of a program that runs now. ", "A slice-wide rung that falls silent is looked at by itself; ",
@@ -857,6 +985,159 @@ async function readStacks() {
     } catch (error) {
         fill(byId("stacks"), el("p", null, String(error.message ?? error)));
     }
+}
+
+/* ---- numbers by host ---- */
+
+/* "number.speed.compute", which hosts told, or "RUNG/PASS" or "RUNG/PASS/PHASE", in ms. */
+function numberOfHosts([title, values]) {
+    const [, told] = title.match(/^number\.(.*)/s) ?? [], [rung, pass, ...phase] = told === undefined ? title.split("/") : [];
+    return { title: told ?? [rung + (pass === "once" ? "" : ` (${pass})`), ...phase].join(" / "), rung, phase: phase.length > 0, values };
+}
+const numberText = ({ rung, unit }, value) => unit === "bytes" ? bytes(value) : rung ? duration(value) : String(Number(value.toPrecision(4)));
+
+/* The median, the middle half, and who is farthest from them: of times, who took longest. It is kept. */
+function spreadOf(one) {
+    if (one.spread)
+        return one.spread;
+    const { rung, values } = one, sorted = Float64Array.from(values.filter(known)).sort(), last = sorted.length - 1, at = part => sorted[Math.round(last * part)];
+    const median = (sorted[Math.floor(last / 2)] + sorted[Math.ceil(last / 2)]) / 2, distance = value => !known(value) ? -1 : rung ? value - sorted[0] : Math.abs(value - median);
+    const farthest = values.reduce((most, value, rank) => distance(value) > distance(values[most]) ? rank : most, 0);
+    return one.spread = { n: sorted.length, median, low: at(0.25), high: at(0.75), least: Math.min(0, sorted[0]), most: sorted[last], farthest };
+}
+
+/* A report knows how long each host took at each rung; of a rung the last attempt counts. */
+function numbersOfReport() {
+    const list = {};
+    for (const pass of (embedded.passes ?? []).filter(one => one.purpose !== "isolation")) {
+        const values = Array(run.names.length).fill(null);
+        attemptsOfPass(pass).forEach(({ rank, ms }) => { values[rank] = ms; });
+        list[`${run.rungs[pass.rung]?.id}/${pass.pass}`] = values;
+    }
+    return { hosts: run.names, numbers: list };
+}
+
+/* New ones come when a rung has ended. */
+async function readNumbers() {
+    const of = [run.id, run.boot, run.summary?.state, ...run.rungs.map(rung => rung.outcome)].join(" ");
+    if (!run.summary || numbers.of === of)
+        return;
+    numbers = { ...numbers, of };
+    try {
+        const answer = embedded ? numbersOfReport() : await ask("numbers", {});
+        if (numbers.of === of)
+            numbers = { of, list: Object.entries(answer.numbers).map(numberOfHosts).filter(({ values }) => values.filter(known).length > 1), over: numbers.over };
+        draw("numbers");
+    } catch (error) {
+        if (error.name === "AbortError")
+            numbers.of = ""; // nobody looked; else it is asked again when a rung has ended
+    }
+}
+
+/* A dot a host that keeps its size however wide the plot is; those that would lie on each other stand on each other, and
+ * where they are too many for that they are a bar. */
+function plot(one) {
+    const { median, low, high, least, most, farthest } = spreadOf(one), cells = run.cells[run.rungs.findIndex(rung => rung.id === one.rung)] ?? "";
+    const x = value => 10 + (value - least) / Math.max(1e-9, most - least) * 980, places = Array.from({ length: DOTS_APART + 1 }, () => []);
+    one.values.forEach((value, rank) => known(value) && places[Math.round(x(value) / 1000 * DOTS_APART)].push(rank));
+    const step = Math.min(7, 54 / Math.max(...places.map(ranks => ranks.length))), paths = { dot: [], "dot bad": [], "dot mine": [] };
+    places.forEach((ranks, place) => {
+        const at = (height, end) => `M${1000 * place / DOTS_APART} ${(60 - height * step).toFixed(1)}${end ?? "h0"}`, bad = rank => isBad(cells[rank], 1);
+        ranks.sort((a, b) => bad(a) - bad(b)).forEach((rank, i) => {
+            if (step > 1 || bad(rank))
+                paths[bad(rank) ? "dot bad" : "dot"].push(at(i + 1));
+            if (rank === view.opened)
+                paths["dot mine"].push(at(i + 1));
+        });
+        if (step <= 1 && ranks.length)
+            paths.dot.push(at(ranks.length, "V58"));
+    });
+    const wide = { dot: step > 1 ? Math.max(2, Math.min(6, step + 1)) : 4, "dot bad": 6, "dot mine": 10 };
+    return svg("svg", { class: "plot", viewBox: "0 0 1000 62", preserveAspectRatio: "none", role: "img",
+                        "aria-label": `median ${numberText(one, median)}, farthest ${run.names[farthest]} ${numberText(one, one.values[farthest])}` },
+        svg("rect", { class: "under", x: x(low) - 5, y: 0, width: x(high) - x(low) + 10, height: 60 }), svg("line", { class: "axis", x1: 0, y1: 61, x2: 1000, y2: 61 }),
+        svg("line", { class: "median", x1: x(median), y1: 0, x2: x(median), y2: 60 }),
+        Object.entries(paths).filter(([, points]) => points.length).map(([name, points]) => svg("path", { class: name, "stroke-width": wide[name], d: points.join("") })));
+}
+
+function numberFigure(one) {
+    const { n, median, low, high, least, most, farthest } = spreadOf(one), { title } = one, value = one.values[farthest];
+    const times = value / median;
+    const some = n < run.names.length ? ` of ${plural(n, "host")}` : "";
+    return el("figure", null, el("figcaption", null, el("strong", null, said(title)), `: median ${numberText(one, median)}${some}, the middle half ${numberText(one, low)} to ${numberText(one, high)}; `,
+        one.unit === "bytes" ? "most " : one.rung ? "longest " : "farthest ", button(run.names[farthest], () => openHost(farthest), { class: "plain", "data-key": "far" + title }), ` ${numberText(one, value)}`,
+        Number.isFinite(times) && Math.abs(times - 1) >= 0.1 ? ` (${times.toFixed(1)} ×)` : ""),
+        plot(one), el("div", { class: "scale" }, el("span", null, least ? numberText(one, least) : "0"), el("span", null, numberText(one, most))), numbers.over ? overFigure(one) : null);
+}
+
+function drawNumbers() {
+    const list = numbers.list ?? [], phases = list.filter(one => one.phase).slice(0, PHASES_PLOTTED), open = byId("numbers").querySelector("details")?.open;
+    const part = el("details", { open, ontoggle: () => part.children.length === 1 && put(part, null, phases.map(numberFigure)) }, // drawn when somebody looks
+        el("summary", { "data-key": "phases" }, plural(phases.length, "phase")), open ? phases.map(numberFigure) : "");
+    byId("numbers-part").hidden = !list.length;
+    fill(byId("numbers"), embedded ? "" : el("p", null, button("Over the last runs", readOver, { "data-key": "over" }), " ", changedWords(list)), list.filter(one => !one.phase).map(numberFigure),
+        phases.length ? part : "");
+}
+
+/* What programs told of their steps, and what they had of memory: a receipt has it, and that is read when somebody looks. */
+async function readSteps() {
+    if (!byId("steps-part").open || byId("steps").hasChildNodes())
+        return;
+    try {
+        const { hosts: told } = await ask("receipt", { form: "json" }), ranks = new Map(run.names.map((name, rank) => [name, rank])), list = {};
+        for (const { host, rungs } of told)
+            for (const { rung, pass, counters, memory } of rungs)
+                for (const [name, value, unit] of [["own part of a step", counters.step_own_ms], ["step", counters.step_ms], ["memory", memory.peak_bytes, "bytes"], ["memory of a device", memory.device_peak_bytes, "bytes"]])
+                    if (value) {
+                        const title = `${rung}${pass === "once" ? "" : ` (${pass})`} / ${name}`;
+                        (list[title] ??= { title, rung, unit, values: Array(run.names.length).fill(null) }).values[ranks.get(host)] = value;
+                    }
+        const some = Object.values(list).filter(({ values }) => values.filter(known).length > 1);
+        fill(byId("steps"), some.length ? some.map(numberFigure) : el("p", null, "No two hosts told steps or memory."));
+    } catch (error) {
+        fill(byId("steps"), el("p", null, String(error.message ?? error)));
+    }
+}
+
+/* ---- numbers over runs ---- */
+
+/* Of this run and those before it of its slice, the oldest first. */
+async function readOver() {
+    const { slice } = run.summary, { runs } = await ask("runs", {}).catch(() => ({ runs: [] })), over = [];
+    const until = runs.slice(Math.max(0, runs.findIndex(one => one.run === run.id)));
+    for (const { run: id } of until.filter(one => one.slice === slice && /^(ended|running)$/.test(one.state)).slice(0, RUNS_COMPARED).reverse()) {
+        const answer = await ask("numbers", { run: id }).catch(() => null);
+        if (answer)
+            over.push({ id, of: new Map(Object.entries(answer.numbers).map(numberOfHosts).map(one =>
+                [one.title, { median: spreadOf(one).median, hosts: new Map(answer.hosts.map((name, rank) => [name, one.values[rank]])) }])) });
+    }
+    numbers.over = over;
+    draw("numbers");
+}
+
+/* Which medians changed since the run before. */
+function changedWords(list) {
+    const at = numbers.over?.findIndex(({ id }) => id === run.id) ?? -1, before = numbers.over?.[at - 1];
+    if (!before)
+        return numbers.over ? "no earlier run of this slice is served here; sliceup serve --all serves all" : "";
+    const changed = list.map(one => ({ one, was: before.of.get(one.title)?.median, is: spreadOf(one).median })).filter(({ one, was, is }) => was && Math.abs(is / was - 1) >= CHANGED && (!one.rung || Math.abs(is - was) >= CHANGED_MS))
+        .sort((a, b) => a.one.phase - b.one.phase || Math.abs(Math.log(b.is / b.was)) - Math.abs(Math.log(a.is / a.was)));
+    return [changed.length ? "changed" : "nothing changed by a tenth or more", " since run ", button(before.id.slice(0, 8), () => changeRun(before.id), { class: "plain", "data-key": "before" }), changed.length ? ": " : "",
+            changed.slice(0, CHANGES_TOLD).map(({ one, was, is }) => `${one.title} ${numberText(one, was)} to ${numberText(one, is)} (${(is / was).toFixed(1)} ×)`).join(", "),
+            changed.length > CHANGES_TOLD ? `, and ${number(changed.length - CHANGES_TOLD)} more` : ""];
+}
+
+/* A line a host, and the median; the host that is opened, or else the farthest, by its name. */
+function overFigure(one) {
+    const told = numbers.over.flatMap(({ id, of }) => of.has(one.title) ? [{ id, ...of.get(one.title) }] : []), name = run.names[view.opened ?? spreadOf(one).farthest];
+    const most = Math.max(1e-9, ...told.flatMap(({ hosts: of }) => [...of.values()].filter(known)));
+    const line = valueOf => told.flatMap((at, i) => known(valueOf(at)) ? [`${((i + 0.5) / told.length * 1000).toFixed(1)} ${(95 - valueOf(at) / most * 90).toFixed(1)}`] : []).join("L").replace(/^(?=.)/, "M");
+    return told.length < 2 ? null : [
+        svg("svg", { class: "over", viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", "aria-label": told.map(({ id, median }) => `${id.slice(0, 8)}: median ${numberText(one, median)}`).join("; ") },
+            svg("line", { class: "axis", x1: 0, y1: 95, x2: 1000, y2: 95 }), svg("path", { class: "host", d: run.names.map(host => line(({ hosts: of }) => of.get(host))).join("") }),
+            svg("path", { class: "middle", d: line(({ median }) => median) }), svg("path", { class: "mine", d: line(({ hosts: of }) => of.get(name)) })),
+        el("div", { class: "scale even" }, told.map(({ id, median, hosts: of }) => el("span", null, `${id.slice(0, 8)} ${numberText(one, median)}`,
+            known(of.get(name)) ? [" ", said(name), ` ${numberText(one, of.get(name))}`] : "")))];
 }
 
 /* ---- two hosts ---- */
@@ -911,7 +1192,14 @@ function takeDrift(report) {
             });
         }
     fill(byId("drift"), el("p", null, report.sentence), driftTable(report.findings ?? []));
+    sayDrift();
     draw("tiles");
+}
+
+/* Also that there is nothing to see. */
+function sayDrift(why) {
+    const n = driftOf.filter(Boolean).length, found = n === 1 ? "1 host differs from the others: a corner marks it" : `${number(n)} hosts differ from the others: a corner marks them`;
+    setText(byId("drift-said"), !view.drift ? "" : why ?? (n ? `${found}, the larger the worse.` : "No host differs from the others."));
 }
 
 const driftTable = findings => table("facts that differ, the worst first", ["fact", "severity", "hosts", "what to do"], findings.map(finding => [said(finding.fact),
@@ -927,6 +1215,7 @@ async function readDrift() {
             takeDrift(report);
     } catch (error) {
         fill(byId("drift"), el("p", null, String(error.message ?? error)));
+        sayDrift(String(error.message ?? error));
     }
 }
 
@@ -934,6 +1223,8 @@ function setDrift(on) {
     view.drift = byId("drift-layer").checked = on;
     if (on)
         readDrift();
+    else
+        sayDrift();
     draw("tiles");
 }
 
@@ -941,10 +1232,9 @@ function setDrift(on) {
 
 async function readRuns() {
     const { runs } = await ask("runs", {}).catch(error => ({ runs: [], error }));
-    fill(byId("runs"), table("runs", ["run", "began", "slice", "outcome", "result"], runs.map(one => ({
-        class: one.run === run.id ? "chosen" : null,
-        row: [button(one.run.slice(0, 8), () => changeRun(one.run), { class: "plain", "data-key": one.run }), clock(one.began_wall_ms), one.slice,
-              one.outcome ? marked(OUTCOME_LETTERS[one.outcome] ?? ".") : one.state, said(one.sentence ?? "")] }))));
+    fill(byId("runs"), el("ol", null, runs.map(one => el("li", { class: one.run === run.id ? "chosen" : null, title: one.sentence },
+        markOf(stateLetter(one)), " ", button(one.run.slice(0, 8), () => changeRun(one.run), { class: "plain", "data-key": one.run, "aria-current": one.run === run.id }),
+        ` ${clock(one.began_wall_ms).slice(0, 16)} ${one.slice ?? ""} `, el("span", { class: "quiet" }, one.outcome ?? one.state, one.sentence ? ": " : "", said(one.sentence ?? ""))))));
 }
 
 function changeRun(id) {
@@ -958,6 +1248,11 @@ function changeRun(id) {
     driftOf = new Uint8Array(0);
     fill(byId("drift"));
     byId("host-part").hidden = byId("pair-part").hidden = byId("stacks-part").hidden = true;
+    byId("runs-part").open = false;
+    numbers = { of: "", list: [], over: null };
+    byId("steps-part").open = false;
+    fill(byId("steps"));
+    draw("numbers");
     keepAddress();
     asking.abort(); // `follow` asks anew
 }
@@ -1036,6 +1331,7 @@ async function follow() {
             failures = 0;
             opensHost();
             readWithin(false);
+            readNumbers();
             await pause(run.summary?.state === "ended" ? 5000 : PAUSE_MS);
         } catch (error) {
             if (asking.signal.aborted) {
@@ -1051,7 +1347,7 @@ async function follow() {
 
 /* ---- frames ---- */
 
-const PARTS = { summary: drawSummary, tiles: drawTiles, ladder: drawLadder, groups: drawGroups, metrics: drawMetrics, gates: drawGates,
+const PARTS = { summary: drawSummary, tiles: drawTiles, ladder: drawLadder, groups: drawGroups, metrics: drawMetrics, numbers: drawNumbers, gates: drawGates,
                 notes: drawNotes, table: drawTable, host: drawHost, pair: drawPair };
 const stale = new Set();
 
@@ -1073,9 +1369,13 @@ function drawStale() {
 /* ---- keys ---- */
 
 function moveBy(event) {
-    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns(), ArrowDown: columns(), Home: -Infinity, End: Infinity };
+    const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, lines = { ArrowUp: -1, ArrowDown: 1 };
     if (event.key in steps)
         moveCursor(view.cursor + steps[event.key]);
+    else if (event.key in lines) {
+        const [x, y] = grid.of(view.cursor), rank = grid.rank(x, y + lines[event.key]);
+        moveCursor(rank < 0 ? view.cursor : rank);
+    }
     else if (event.key === "Enter")
         openHost(view.cursor);
     else
@@ -1086,8 +1386,10 @@ function moveBy(event) {
 function actOnKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open)
         return;
-    if (event.key === "Escape")
+    if (event.key === "Escape") {
+        byId("runs-part").open = false;
         return setFilter("");
+    }
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName))
         return;
     const acts = { "n": nextFailure, "/": () => byId("filter").focus(), "m": () => toggleMark(view.cursor), "d": () => setDrift(!view.drift), "?": () => byId("help").showModal() };
@@ -1099,7 +1401,7 @@ function actOnKey(event) {
 
 function listen() {
     canvas.addEventListener("keydown", moveBy);
-    canvas.addEventListener("click", event => { moveCursor(rankAt(event)); openHost(rankAt(event)); });
+    canvas.addEventListener("click", event => openHost(rankAt(event)));
     canvas.addEventListener("mousemove", event => setText(byId("cursor"), describe(rankAt(event))));
     canvas.addEventListener("mouseleave", () => draw("tiles"));
     document.addEventListener("keydown", actOnKey);
@@ -1108,6 +1410,7 @@ function listen() {
     byId("drift-layer").addEventListener("change", event => setDrift(event.target.checked));
     byId("drift-part").addEventListener("toggle", readDrift);
     byId("runs-part").addEventListener("toggle", () => embedded || readRuns());
+    byId("steps-part").addEventListener("toggle", readSteps);
     byId("table-part").addEventListener("toggle", drawTable);
     byId("next-failure").addEventListener("click", nextFailure);
     byId("stacks-button").addEventListener("click", readStacks);
@@ -1116,8 +1419,9 @@ function listen() {
     document.querySelector(".skip").addEventListener("click", event => goTo(event, "causes"));
     addEventListener("hashchange", () => location.reload()); // another address: another token or run
     addEventListener("resize", () => draw("tiles"));
+    new ResizeObserver(() => draw("tiles")).observe(map); // what appears beside it takes half of the width
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
-        matchMedia(query).addEventListener("change", () => { readColours(); draw("tiles", "ladder", "groups"); });
+        matchMedia(query).addEventListener("change", () => { readColours(); draw("summary", "tiles", "ladder", "groups"); });
     document.addEventListener("visibilitychange", () => document.hidden && !embedded && asking.abort());
 }
 
@@ -1135,6 +1439,7 @@ function start() {
     for (const host of embedded.hosts ?? [])
         hosts[host.host] = host;
     takeState(embedded.state);
+    readNumbers();
 }
 start();
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 import unittest
 
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -77,6 +78,10 @@ class Pages(lab.LabTest):
         script = "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map(row => [...row.cells].map(cell => cell.textContent.trim()))"
         return self.browser.execute_script(script, name)
 
+    def steps(self):
+        """Of each rung of the ladder: its name, how it stands and its time."""
+        return self.browser.execute_script("return [...document.querySelectorAll('#ladder li')].map(step => ['button', '.outcome', '.time'].map(of => step.querySelector(of).textContent.trim()))")
+
     def hosts_at(self, layer):
         """host -> the word that it has in the table of tiles."""
         Select(self.by_id("layer")).select_by_visible_text(layer)
@@ -139,12 +144,14 @@ class WholeRun(Pages):
         for rung in ("facts", "meet", "mixed", "above"):
             with self.subTest(rung):
                 self.assertEqual(self.wanted(receipt, rung), self.hosts_at(rung))
-        self.assertEqual({"h0": "passed", "h1": "failed", "h2": "timed out", "h3": "lost", "h4": "passed", "h5": "passed"}, self.hosts_at("now"))
-        self.assertIn("2 of 4 rungs passed", self.text("ladder"))
+        self.assertEqual({"h0": "passed", "h1": "failed", "h2": "timed out", "h3": "lost", "h4": "passed", "h5": "passed"}, self.hosts_at("the end"))
+        self.assertIn("2 of 4 rungs passed", self.text("passed"))
         self.assertIn("h4", self.rows("gates")[0])
         self.look_at_a_host()
         self.look_at_a_time()
         self.keep_the_receipt()
+        self.unfold("steps-part")
+        self.until(lambda: "facts / memory: median " in self.text("steps"), "the memory of the first rung, from the receipt")
         self.picture("page-ended")
         self.harmless()
 
@@ -233,17 +240,18 @@ class Anything(Pages):
         self.until(lambda: "line of the log" in self.text("log"), "the log")
         for name in ("table-part", "drift-part", "runs-part"):
             self.unfold(name)
-        self.until(lambda: len(self.rows("runs")) == 2 and self.rows("drift"), "runs and drift")
+        self.until(lambda: len(self.browser.find_elements(By.CSS_SELECTOR, "#runs li")) == 2 and self.rows("drift"), "runs and drift")
         self.press("m", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "m", "d")
         self.until(lambda: self.rows("pair"), "two hosts compared")
         self.by_id("stacks-button").click()
         self.until(lambda: "fault.py:4" in self.text("stacks"), "the stacks")
+        self.assertEqual([None], [one.get_attribute("open") for one in self.browser.find_elements(By.CSS_SELECTOR, "#stacks details")], "folded")
         self.until(lambda: "v6e-5" in self.text("cursor") and "differs from other hosts" in self.text("cursor"), "the drift of a host")
 
     def test_hostile_texts_are_shown_and_harmless(self):
         server = self.serve(said_by.answers(HOSTILE))
         self.look_at_everything()
-        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "pair", "table", "waiting", "stacks"):
+        for part in ("slice", "sentence", "groups", "host", "log", "metrics", "notes", "drift", "runs", "pair", "table", "waiting", "stacks", "numbers"):
             with self.subTest(part):
                 self.assertIn(SHOWN, self.text(part))
         self.picture("page-hostile")
@@ -261,6 +269,167 @@ class Anything(Pages):
         self.browser.find_element(By.CLASS_NAME, "skip").send_keys(Keys.ENTER)
         self.assertEqual("causes", self.browser.execute_script("return document.activeElement.id"))
         self.assertIn("token=t0ken", self.browser.current_url)
+
+    def whole(self, whole, **more):
+        return self.serve(said_by.answers(**more) | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole})
+
+    def at(self, name):
+        """Where an element stands: left, top, right and bottom."""
+        return self.browser.execute_script("const box = document.getElementById(arguments[0]).getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]", name)
+
+    def sized(self, width, height=844):
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+
+    def test_what_one_looks_for_comes_first_and_nothing_scrolls_sideways(self):
+        """Badge and sentence, causes, ladder, hosts, who is slow, numbers; then notes, drift and files. Also on a phone."""
+        whole = said_by.state(64, 2)
+        whole["summary"] |= {"state": "ended", "outcome": "failed", "slice": "v6e", "sentence": f"slice v6e: stopped at rung tiny (3 of 4): v6e-3 failed: {'no chip ' * 90}"}
+        for width in (1280, 390):
+            with self.subTest(width):
+                self.sized(width)
+                self.whole(whole, hosts=64, columns=2)
+                self.until(lambda: self.text("numbers"), "the numbers")
+                self.assertEqual("stopped at rung tiny (3 of 4): 1 failed, 1 timed out, 1 silent, 4 cascade of 64 hosts", self.text("sentence"))
+                self.assertEqual("rgb(209, 67, 31)", self.by_id("state").value_of_css_property("background-color").replace("rgba", "rgb").replace(", 1)", ")"))
+                top, bottom = self.at("state")[1], self.at("sentence")[3]
+                self.assertLess(bottom - top, 60, "two lines")
+                order = [self.at(part)[1] for part in ("state", "groups", "ladder", "tiles", "numbers", "notes", "drift-part", "files")]
+                self.assertEqual(sorted(order), order if width < 500 else sorted(order))
+                self.assertEqual(width, self.browser.execute_script("return document.documentElement.scrollWidth"))
+                self.by_id("tiles").send_keys("n", Keys.ENTER)
+                self.until(lambda: self.rows("host"), "a host")
+                self.assertEqual(width, self.browser.execute_script("return document.documentElement.scrollWidth"))
+                self.picture(f"page-order-{width}")
+        self.assertEqual([], self.complaints())
+
+    def test_a_sentence_has_two_lines_at_most(self):
+        whole = said_by.state()
+        whole["summary"]["sentence"] = "it waits for what never comes " * 30
+        self.sized(390)
+        self.whole(whole)
+        self.assertLess(self.at("counts")[1] - self.at("state")[1], 60)
+
+    def test_tiles_are_nearly_a_square_and_large_enough(self):
+        script = "const canvas = document.getElementById('tiles'), map = document.getElementById('map'); return [canvas.clientWidth, canvas.clientHeight, canvas.tile / canvas.ratio, map.scrollWidth > map.clientWidth]"
+        for width, hosts, columns, least in ((1280, 64, 2, 30), (1280, 64, 64, 30), (1280, 512, 32, 14), (1280, 4096, 64, 14), (1040, 16, 8, 22), (390, 16, 8, 22), (390, 64, 2, 22), (390, 4096, 64, 22)):
+            with self.subTest((width, hosts, columns)):
+                self.sized(width)
+                whole = said_by.state(hosts, columns)  # numbers come later than tiles, and stand beside them
+                whole["summary"]["waiting"] = []
+                self.serve(said_by.answers(hosts=hosts) | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole,
+                                                           "numbers": lambda query: time.sleep(0.4) or said_by.numbers(hosts=hosts)})
+                self.until(lambda: self.text("numbers"), "what stands beside them")
+                time.sleep(0.2)  # some frames
+                wide, tall, tile, scrolls = self.browser.execute_script(script)
+                self.assertLess(max(wide, tall) / min(wide, tall), 2.2 if hosts > 16 else 9, "with names a tile is not a square")
+                self.assertGreaterEqual(tile, least)
+                self.assertEqual(width < 500 and hosts > 64, scrolls, "within their box alone")
+                self.assertEqual(width, self.browser.execute_script("return document.documentElement.scrollWidth"))
+
+    def test_a_folded_mesh_is_walked_by_what_is_seen(self):
+        self.sized(1280)
+        self.whole(said_by.state(64, 2), hosts=64, columns=2)
+        for keys, name in ((Keys.ARROW_DOWN, "v6e-2:"), (Keys.ARROW_RIGHT, "v6e-3:"), (Keys.END, "v6e-63:"), (Keys.ARROW_UP, "v6e-61:"), (Keys.ARROW_DOWN * 3, "v6e-63:")):
+            self.press(keys)
+            self.until(lambda: self.text("cursor").startswith(name), name)
+        place = self.browser.execute_script("const canvas = document.getElementById('tiles'); return [canvas.clientWidth, canvas.clientHeight]")
+        actions = ActionChains(self.browser).move_to_element_with_offset(self.by_id("tiles"), place[0] / 2 - 4, -place[1] / 2 + 4).click()
+        actions.perform()
+        self.until(lambda: self.text("host-title") == "v6e-49", "the first row of the last part")
+
+    def test_n_and_enter_open_a_host_beside_its_tile(self):
+        for width in (1280, 390):
+            with self.subTest(width):
+                self.sized(width)
+                self.serve(said_by.answers())
+                self.browser.find_element(By.TAG_NAME, "body").send_keys("n")
+                self.browser.switch_to.active_element.send_keys(Keys.ENTER)
+                self.until(lambda: self.rows("host"), "the host")
+                self.assertEqual("v6e-3", self.text("host-title"))
+                tiles, host = self.at("tiles-part"), self.at("host-part")
+                if width > 500:
+                    self.assertTrue(host[0] >= tiles[2] and abs(host[1] - tiles[1]) < 2, "beside")
+                else:
+                    self.assertTrue(0 <= host[1] - tiles[3] < 30, "right below")
+                self.assertLess(host[1], 700, "it is seen")
+        self.sized(1280)
+        self.serve(said_by.answers(hosts=4096, columns=64))
+        self.press("n", Keys.ENTER)
+        self.until(lambda: self.rows("host"), "the host")
+        tiles, host = self.at("tiles-part"), self.at("host-part")
+        self.assertTrue(0 <= host[1] - tiles[3] < 30, "right below, where tiles need the whole width")
+        self.assertTrue(self.at("map")[3] > 100 and host[1] < 600, "both are seen")
+
+    def test_who_hangs_is_slow_or_says_nothing_is_marked(self):
+        whole = said_by.state()
+        whole["summary"]["waiting"] = ["waiting for v6e-[0-2] in phase compile (43 s of 1 min)", "v6e-[0,4] printed nothing for 42 s since: step 3",
+                                       "suspect: v6e-0 stands in fault.py:4 maybe (), sleeping in futex; v6e-[1-2] wait for it", "v6e-5 in phase compile for 40 s, clearly longer than the others: median 2 s of 9 hosts"]
+        self.whole(whole)
+        self.unfold("table-part")
+        self.until(lambda: self.rows("table"), "the table")
+        words = {row[0]: row[1].split(" ", 1)[1] for row in self.rows("table")}
+        self.assertEqual(["hangs", "quiet", "slow", "runs", "at a gate", "silent", "failed"], [words[f"v6e-{i}"] for i in (0, 4, 5, 2, 1, 13, 3)])
+        self.assertIn("hangs 1", self.text("legend"))
+        marks = self.browser.execute_script("return [...document.querySelectorAll('#waiting li')].map(item => item.querySelector('.mark')?.textContent ?? '')")
+        self.assertEqual(["q", "h", "s", ""], marks, "those in trouble first")
+        self.filter("outcome:hangs")
+        self.until(lambda: self.text("hidden") == "15 of 16 hidden", "the one that hangs")
+
+    def test_where_most_print_nothing_none_is_marked_for_it(self):
+        whole = said_by.state()
+        whole["summary"]["waiting"] = ["v6e-[0-15] printed nothing for 42 s"]
+        self.whole(whole)
+        self.assertNotIn("quiet", self.text("legend"))
+
+    def test_numbers_by_host_and_over_runs(self):
+        """The median, the middle half and who took longest; then what changed since the run before."""
+        run = {"run": "3fa9c0de00112233", "slice": "pod", "state": "running", "outcome": None, "sentence": None, "began_wall_ms": 1795000200000, "ended_wall_ms": None, "rung": "tiny", "hosts": 16}
+        listed = {"runs": [run, *said_by.runs()["runs"], {**run, "run": "9999", "slice": "another"}]}
+        server = self.serve(said_by.answers() | {"runs": listed, "numbers": lambda query: said_by.numbers(slow=5 if query["run"][0] in "12" else 13, times=2 if query["run"][0] == "l" or query["run"][0] == "3" else 1)})
+        self.until(lambda: len(self.browser.find_elements(By.CSS_SELECTOR, "#numbers > figure")) == 3, "two rungs and a number")
+        captions = [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers > figure figcaption")]
+        self.assertEqual("facts: median 2.0 s, the middle half 2.0 s to 2.0 s; longest v6e-13 2.8 s (1.4 ×)", captions[0])
+        self.assertIn("speed.compute: median 816 of 14 hosts", captions[2])
+        self.assertEqual(["1 phase"], [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers summary")])
+        self.browser.find_element(By.CSS_SELECTOR, "#numbers summary").click()
+        self.until(lambda: "device / compile: median 30.6 s" in self.text("numbers"), "a phase, once somebody looks")
+        dots = self.browser.execute_script("return [...document.querySelectorAll('#numbers > figure:first-of-type svg.plot .dot')].map(path => path.getAttribute('d').split('M').length - 1)")
+        self.assertEqual([16], dots, "a dot a host")
+        self.by_id("numbers").find_element(By.XPATH, ".//button[text()='v6e-13']").click()
+        self.until(lambda: self.text("host-title") == "v6e-13", "the slowest")
+        self.by_id("numbers").find_element(By.XPATH, ".//button[text()='Over the last runs']").click()
+        self.until(lambda: len(self.browser.find_elements(By.CSS_SELECTOR, "svg.over")) == 4, "each number over the runs of its slice")
+        self.assertEqual(["2fa9c0de", "1fa9c0de", "3fa9c0de00112233"], [query["run"] for path, query, _ in server.asked if path == "/api/numbers"][1:])
+        self.assertIn("changed since run 1fa9c0de: facts 1.0 s to 2.0 s (2.0 ×)", self.text("numbers"))
+        self.assertEqual([], self.complaints())
+
+    def test_steps_and_memory_are_read_from_the_receipt_of_a_run_that_has_ended(self):
+        whole = said_by.state()
+        whole["summary"] |= {"state": "ended", "outcome": "passed"}
+        told = [{"host": f"v6e-{i}", "rungs": [{"rung": "tiny", "pass": "once", "counters": {"step_own_ms": 400 if i == 7 else 100}, "memory": {"peak_bytes": None, "device_peak_bytes": (20 + i) << 20}}]} for i in range(16)]
+        server = self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole, "receipt": {"hosts": told}})
+        self.until(lambda: self.by_id("steps-part").is_displayed(), "its receipt")
+        self.assertNotIn("/api/receipt", [path for path, _, _ in server.asked], "only when somebody looks")
+        self.unfold("steps-part")
+        self.until(lambda: self.text("steps"), "steps and memory")
+        self.assertEqual(["tiny / own part of a step: median 100 ms, the middle half 100 ms to 100 ms; longest v6e-7 400 ms (4.0 ×)",
+                          "tiny / memory of a device: median 27 MiB, the middle half 24 MiB to 31 MiB; most v6e-15 35 MiB (1.3 ×)"],
+                         [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#steps figcaption")])
+
+    def test_the_drift_layer_says_when_no_host_differs(self):
+        self.serve(said_by.answers() | {"drift": {"sentence": "no drift", "findings": []}})
+        self.press("d")
+        self.until(lambda: self.text("drift-said") == "No host differs from the others.", "that there is none")
+        self.press("d")
+        self.until(lambda: self.text("drift-said") == "", "nothing of a layer that is not shown")
+
+    def test_sizes_have_a_unit_that_fits(self):
+        whole = said_by.state()
+        for size, words in ((19 * 1024, "19 KiB"), (700, "700 B"), (34000000, "32 MiB"), (1610612736, "1.5 GiB")):
+            whole["summary"]["bytes"] = size
+            self.whole(whole)
+            self.assertIn(f"12 programs, {words}", self.text("counts"))
 
     def test_where_no_host_failed_a_run_that_did_not_pass_says_why(self):
         whole = said_by.state() | {"groups": {}, "groups_n": 0, "group_of": ":" * 16}
@@ -330,7 +499,7 @@ class Anything(Pages):
         self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole, "host": lost})
         self.press("n", Keys.ENTER)
         self.until(lambda: self.rows("host"), "the host")
-        self.assertEqual([["facts", "900 ms"], ["device", "900 ms"], ["tiny", "900 ms"], ["slice", ""]], [[row[0], row[3]] for row in self.rows("ladder")])
+        self.assertEqual([["facts", "900 ms"], ["device", "900 ms"], ["tiny", "900 ms"], ["slice", ""]], [[step[0], step[2]] for step in self.steps()])
         self.assertEqual([["facts", "900 ms"], ["device", "900 ms"], ["tiny", ""]], [[row[0], row[2]] for row in self.rows("host")[:3]])
         self.assertEqual(["", ""], self.rows("gates")[0][3:])
         for part in ("about", "counts", "ladder", "gates", "host"):
@@ -411,7 +580,7 @@ class Anything(Pages):
         self.press("n", Keys.ENTER)
         self.until(lambda: self.rows("host"), "a host of this run")
         self.unfold("runs-part")
-        self.until(lambda: self.rows("runs"), "the runs")
+        self.until(lambda: self.text("runs"), "the runs")
         self.browser.find_element(By.XPATH, "//button[text()='2fa9c0de']").click()
         self.until(lambda: ("/api/state", {"run": "2fa9c0de"}, "Bearer t0ken") in server.asked, "the other run, from its begin")
         self.until(lambda: not self.by_id("host-part").is_displayed(), "no host of the run before")
@@ -483,7 +652,7 @@ class Anything(Pages):
     def test_small_tiles_tell_by_their_form(self):
         """Also without colours: a failure fills its tile, a cascade half of it, and a host that is well little."""
         self.serve(said_by.answers(**{"hosts": 4096, "columns": 64}))
-        self.until(lambda: self.browser.execute_script("return document.getElementById('tiles').tile") < 11, "small tiles")
+        self.until(lambda: self.browser.execute_script("return document.getElementById('tiles').tile") < 18, "small tiles")
         self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"features": []})
         for name, value in (("prefers-color-scheme", "light"), ("prefers-color-scheme", "dark"), ("forced-colors", "active")):
             with self.subTest(value):
@@ -502,7 +671,8 @@ class Anything(Pages):
             turn[0] += 1
             return {**whole, "whole": False, "revision": turn[0], "now": "".join(rng.choices("rgP", k=4096)), "notes": []}
 
-        self.serve(said_by.answers() | {"state": changed})
+        by_rung = {f"rung-{i}/once": [rng.randint(900, 1100) for _ in range(4096)] for i in range(12)}
+        self.serve(said_by.answers() | {"state": changed, "numbers": {"hosts": whole["names"], "numbers": by_rung}})
         frames = self.until(lambda: len(found := self.browser.execute_script("return document.getElementById('tiles').frames")) > 12 and found, "frames")
         frames = sorted(frames[1:])
         late = frames[len(frames) * 99 // 100]

@@ -142,6 +142,15 @@ def runs(said=""):
                       "began_wall_ms": 1795000000000 - i, "ended_wall_ms": 1795000100000, "rung": None, "hosts": 16} for i in (1, 2)]}
 
 
+def numbers(said="", hosts=16, slow=13, times=1):
+    """One host is slow at each rung, and at one phase of it; a number that hosts told."""
+    def near(base, one):
+        return [times * (one if i == slow else base + i % 5 * base // 100) for i in range(hosts)]
+    return {"hosts": [f"v6e-{i}" for i in range(hosts)],
+            "numbers": {"facts/once": near(1000, 1400), "device/once": near(20000, 61000), f"device/once/compile{said}": near(15000, 55000),
+                        f"number.speed.compute{said}": [None, *near(400, 250)[1:-1]]}}
+
+
 def stacks(said=""):
     groups = [{"hosts": "v6e-3", "count": 1, "where": f"fault.py:4 maybe () {said}", "frames": [f'File "/k/fault.py", line 4 in maybe {said}'],
                "waits": [f"python3: main thread sleeping in futex {said}"], "looked_ms": 1500}]
@@ -154,4 +163,5 @@ def answers(said="", **more):
     return {"state": lambda query: nothing_new(whole) if "since" in query else whole, "host": lambda query: host(query["host"], said),
             "within": lambda query: {"boot": "b00t", "revision": 12, "hosts": "...xx" + "." * 11 if query["time"] == "1400-2100" else "." * 16},
             "log": lambda query: f"a line of the log {said}\n".encode() * 50 if "from" not in query else b"", "drift": drift(said),
-            "runs": runs(said), "stacks": stacks(said), "receipt": b"{}"}
+            "runs": runs(said), "stacks": stacks(said), "receipt": b"{}",
+            "numbers": lambda query: numbers(said, more.get("hosts", 16), slow=5 if query["run"][0] in "12" else 13)}
