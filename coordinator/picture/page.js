@@ -17,7 +17,7 @@ const MARKS = {
     "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "B": ["blocked", "blocked", 2], "h": ["hangs", "doubt", 2], "?": ["silent", "doubt", 2],
     "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "s": ["slow", "doubt", 0.5], "q": ["quiet", "doubt", 0.5], "j": ["not joined", "come", 0],
 };
-/* What the waiting sentences say of hosts that run: the first that names a host counts. */
+/* What the waiting sentences say of hosts that run. */
 const TROUBLES = [[/^suspect: (\S+) stands? /, "h"], [/^(\S+) in phase .* clearly longer than the others/, "s"], [/^(\S+) printed nothing for /, "q"],
                   [/^(\S+) silent for /, "?"]];
 const OUTCOME_LETTERS = { "passed": "P", "not-reached": "-", "cascade": "c", "blocked": "B", "lost": "L", "failed": "F",
@@ -155,17 +155,12 @@ function takeGroups(state) {
     run.ungrouped = state.ungrouped;
 }
 
-/* Letters of hosts that run and are in trouble, in place of how they stand. A letter of each host, once a state tells one,
- * would be read here. Where most hosts printed nothing that is their way. */
+/* Letters of hosts that run and are in trouble, in place of how they stand. */
 function takeTroubles() {
-    const said = (run.summary.state === "running" ? run.summary.waiting : []).flatMap(line =>
-        TROUBLES.map(([form, letter]) => [line.match(form)?.[1], letter]).filter(([hosts]) => hosts).slice(0, 1));
-    const of = JSON.stringify(said), { troubles } = run;
-    if (troubles.of !== of) {
-        const rules = said.map(([hosts, letter]) => [hostSet(hosts), letter]).sort((a, b) => TROUBLES.findIndex(one => one[1] === a[1]) - TROUBLES.findIndex(one => one[1] === b[1]));
-        const letters = rules.length ? run.names.map(name => rules.find(([holds]) => holds(name))?.[1] ?? "") : [];
-        const most = letters.filter(letter => letter === "q").length > run.names.length / 2;
-        run.troubles = { of, letters: letters.map(letter => most && letter === "q" ? "" : letter) };
+    const said = run.summary.state === "running" ? run.summary.troubles ?? {} : {}, of = JSON.stringify(said);
+    if (run.troubles.of !== of) {
+        const rules = Object.entries(said).map(([letter, hosts]) => [letter, hostSet(hosts)]);
+        run.troubles = { of, letters: rules.length ? run.names.map(name => rules.find(([, holds]) => holds(name))?.[0] ?? "") : [] };
     }
     const { letters } = run.troubles;
     run.stands = letters.some(Boolean) ? [...run.now].map((letter, rank) => "rge".includes(letter) && letters[rank] || letter).join("") : run.now;

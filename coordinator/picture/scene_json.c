@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/view/record_json.h"
+#include "coordinator/view/status.h"
 
 /* Limits of lists and of texts. */
 enum { GROUPS_SHOWN = 64, METRICS_SHOWN = 64, GATES_SHOWN = 64, NOTES_SHOWN = 32, WORDS_MAX = 64, BY_HOST = 1 << 17 };
@@ -154,6 +155,24 @@ static json_t *waiting_json (const struct scene *scene)
     return list;
 }
 
+/* By letter: which hosts hang ('h'), are slow ('s') or quiet ('q'); a set that is too long to be told is left out. */
+static json_t *troubles_json (const struct scene *scene)
+{
+    static const char *const letters[] = { [TROUBLE_QUIET] = "q", [TROUBLE_SLOW] = "s", [TROUBLE_HOLDS] = "h" };
+    json_t *out = json_object ();
+    uint32_t *ranks = arena_array (scene->arena, scene->hosts_n, sizeof (*ranks));
+    for (uint32_t kind = TROUBLE_QUIET; kind <= TROUBLE_HOLDS; kind++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < scene->tiles_n; i++)
+            if (scene->tiles[i].trouble == kind)
+                ranks[n++] = scene->tiles[i].rank;
+        struct text set = plan_fold_hosts (&scene->board->plan, ranks, n, UINT32_MAX, scene->arena);
+        if (n && set.len <= SENTENCE_BYTES)
+            json_object_set_new (out, letters[kind], cut_json (set));
+    }
+    return out;
+}
+
 static void set_cache (json_t *out, const struct board_generation *generation)
 {
     bool known = generation->token != 0;
@@ -190,6 +209,7 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "usual_runs", usual != NULL, usual ? usual->runs : 0);
     json_object_set_new (out, "cancelling", json_boolean (board->cancel_level && !board->ended));
     json_object_set_new (out, "waiting", waiting_json (scene));
+    json_object_set_new (out, "troubles", troubles_json (scene));
     set_cache (out, &board->generation);
     return out;
 }

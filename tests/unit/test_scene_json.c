@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "coordinator/picture/scene_json.h"
+#include "coordinator/view/status.h"
 #include "test.h"
 
 enum {
@@ -141,6 +142,8 @@ TEST (hosts_are_letters)
     picture->tiles[7].gate = TEXT_LIT ("mesh");
     picture->tiles[0].phase = TEXT_LIT ("");
     picture->cells[3][2] = MARK_FAILED;
+    picture->tiles[2].trouble = picture->tiles[3].trouble = TROUBLE_SLOW;
+    picture->tiles[5].trouble = TROUBLE_HOLDS;
     picture->groups[0] = (struct scene_group){ .rung = 2,
                                                .says = { .outcome = OUTCOME_FAILED,
                                                          .owner = OWNER_DEVICE,
@@ -155,6 +158,9 @@ TEST (hosts_are_letters)
     picture->scene.ungrouped_n = 37;
     json_t *json = state_of (picture, 0, NULL);
     expect (json, "now", "\"rrrrrrrg\"");
+    expect (json, "summary.troubles.s", "\"v6e-[2-3]\"");
+    expect (json, "summary.troubles.h", "\"v6e-5\"");
+    expect (json, "summary.troubles.q", "absent");
     expect (json, "phases.words", "[\"\",\"compile\",\"gate:mesh\"]");
     expect (json, "phases.of", "\":;;;;;;<\"");
     expect (json, "rungs.2.cells", "\"PPPFPPPP\"");
