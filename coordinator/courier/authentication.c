@@ -197,8 +197,7 @@ static int authentication_explain_end (struct authentication *attempt, struct er
 
 static int authentication_explain (struct authentication *attempt, const char *user, struct err *err)
 {
-    struct buf methods;
-    buf_init (&methods, TRIED_MAX_BYTES);
+    LOCAL_BUF methods = { .max = TRIED_MAX_BYTES };
     methods_of (attempt->session, &methods);
     struct text tried = buf_as_text (&attempt->tried);
     err_set (err, ERR_REFUSED, "the %s for %s%s. Tried: %.*s%s. The methods that it allows: %s. %s%s",
@@ -210,7 +209,6 @@ static int authentication_explain (struct authentication *attempt, const char *u
              !attempt->ssh->password && ssh_userauth_list (attempt->session, NULL) & BY_PASSWORD
                  ? "; or --ask-pass asks you for the password"
                  : "");
-    buf_release (&methods);
     return -1;
 }
 
@@ -284,12 +282,11 @@ static int sudo_look (struct sudo *sudo)
 static int sudo_explain (const struct sudo *sudo, struct err *err)
 {
     struct text said = buf_as_text (&sudo->errors);
-    struct buf quoted;
     said.len -= sudo->asks ? (uint32_t) strlen (SUDO_ASKS) : 0;
     said = text_trimmed (said);
     const char *newline = said.len ? memrchr (said.ptr, '\n', said.len) : NULL; /* its last line */
     text_skip (&said, newline ? (uint32_t) (newline + 1 - said.ptr) : 0);
-    buf_init (&quoted, 8 * SUDO_QUOTED_COLUMNS);
+    LOCAL_BUF quoted = { .max = 8 * SUDO_QUOTED_COLUMNS };
     buf_escaped (&quoted, said, SUDO_QUOTED_COLUMNS);
     err_set (err, ERR_REFUSED, "%s; %s%s", quoted.len ? buf_c (&quoted) : "the connection ended before sudo began",
              sudo->asks || text_find (said, TEXT_LIT ("incorrect password"), NULL)
@@ -298,7 +295,6 @@ static int sudo_explain (const struct sudo *sudo, struct err *err)
                  ? "the slice file has `ssh: {sudo: true}`: install sudo there, or enter as root"
                  : "the slice file has `ssh: {sudo: true}`: sudo must let this user run /bin/sh, without a terminal",
              !sudo->asks && !sudo->password ? " and a password; --ask-pass asks you for one" : "");
-    buf_release (&quoted);
     return -1;
 }
 

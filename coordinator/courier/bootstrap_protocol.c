@@ -194,12 +194,10 @@ void bootstrap_protocol_note_end (struct bootstrap_protocol *protocol, const cha
         [ANSWERED] = "before the coordinator admitted the worker; worker.log may have the reason",
         [OVER] = "after the bootstrap had given up",
     };
-    struct buf said;
-    buf_init (&said, 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
+    LOCAL_BUF said = { .max = 8 * BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES };
     buf_escaped (&said, text_of (protocol->remark), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES);
     err_set (err, ERR_REFUSED, "the remote shell ended (%s) %s%s%s%s", how, before[protocol->state],
              said.len ? "; its output: \"" : "", said.len ? buf_c (&said) : "", said.len ? "\"" : "");
-    buf_release (&said);
     (void) bootstrap_protocol_refuse (protocol, protocol->step);
 }
 

@@ -330,11 +330,9 @@ static bool listen_to_errors (struct session *session)
 static void explain_lateness (const struct session *session, struct err *err)
 {
     struct text last = transport_last_line ((struct text){ session->tail, (uint32_t) session->tail_len });
-    struct buf received;
-    buf_init (&received, TAIL_BYTES);
+    LOCAL_BUF received = { .max = TAIL_BYTES };
     transport_mask_job_ids (last.len ? last : text_of (session->protocol.remark), &received);
     reporter_describe_timeout (session->reporter, session->request->deadline_ms, buf_as_text (&received), err);
-    buf_release (&received);
 }
 
 /* As long as its worker. */
@@ -365,8 +363,7 @@ static void bootstrap_session_take_end (struct session *session, const char *how
 
 static void bootstrap_session_look_for_end (struct session *session)
 {
-    struct buf how;
-    buf_init (&how, 256);
+    LOCAL_BUF how = { .max = 256 };
     if (session->end.status < 0 && session->transport->ops->ended (session->transport, &how)) {
         uint64_t now_ms = clock_boot_ms ();
         if (session->ended_ms == 0)
@@ -377,7 +374,6 @@ static void bootstrap_session_look_for_end (struct session *session)
         if (session->end.status < 0 && (silent || now_ms - session->ended_ms >= LAST_WORDS_MS))
             bootstrap_session_take_end (session, buf_c (&how));
     }
-    buf_release (&how);
 }
 
 /* Its output is closed: the worker is independent now, or it failed, and its status comes. */

@@ -48,16 +48,14 @@ static void command_pipe_read_input (struct command_pipe *pipe)
 /* The coordinator sends whole frames, so a pause is at a frame's end. */
 static void keep_alive (struct command_pipe *pipe)
 {
-    struct buf alive;
     if (clock_boot_ms () < pipe->alive_ms || pipe->to_host_at < pipe->to_host_len)
         return;
-    buf_init (&alive, FRAME_HEAD_MAX_BYTES);
+    LOCAL_BUF alive = { .max = FRAME_HEAD_MAX_BYTES };
     frame_put (&alive, 'a', TEXT_LIT ("")); /* common/model/remote_command.h, REMOTE_ALIVE */
     memcpy (pipe->to_host, alive.ptr, alive.len);
     pipe->to_host_at = 0;
     pipe->to_host_len = alive.len;
     pipe->alive_ms = clock_boot_ms () + ALIVE_MS;
-    buf_release (&alive);
 }
 
 /* ---- from the host ---- */
@@ -116,11 +114,9 @@ static bool command_pipe_waits_for_words (struct command_pipe *pipe, uint64_t en
 /* Passes earlier output on first. */
 static void command_pipe_look_for_end (struct command_pipe *pipe)
 {
-    struct buf how;
-    buf_init (&how, 256);
+    LOCAL_BUF how = { .max = 256 };
     bool ended = pipe->transport->ops->ended (pipe->transport, &how);
     uint64_t ended_ms = clock_boot_ms ();
-    buf_release (&how);
     while (ended && !pipe->over && command_pipe_waits_for_words (pipe, ended_ms)) {
         struct pollfd entry = { .fd = tells (pipe) ? STDOUT_FILENO : -1, .events = POLLOUT };
         (void) poll (&entry, 1, tells (pipe) ? LOOK_MS : AFTER_END_LOOK_MS);

@@ -162,17 +162,15 @@ static int host_key_read_file (struct record *record, const char *known_hosts, s
 
 int host_key_alias_file (const char *known_hosts, const char *alias, struct err *err)
 {
-    struct buf lines;
+    LOCAL_BUF lines = { .max = ALIAS_FILE_MAX_BYTES };
     struct record record = { .lines = &lines };
     int fd = memfd_create ("known_hosts", MFD_CLOEXEC);
-    buf_init (&lines, ALIAS_FILE_MAX_BYTES);
     host_key_name_of (record.name, alias, 22);
     int rc = host_key_read_file (&record, known_hosts, err);
     if (rc == 0 && lines.overflow)
         rc = err_set (err, ERR_LIMIT, "more than %d bytes of %s name this host", ALIAS_FILE_MAX_BYTES, known_hosts);
     else if (rc == 0 && (fd < 0 || fd_write (fd, lines.ptr, lines.len) != 0))
         rc = err_errno (err, ERR_IO, "cannot keep the known keys of this host in memory");
-    buf_release (&lines);
     if (rc == 0)
         return fd;
     fd_close (fd);

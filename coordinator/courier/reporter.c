@@ -21,11 +21,9 @@ static void reporter_say (struct reporter *reporter, json_t *line)
 {
     char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
     if (words) {
-        struct buf out;
-        buf_init (&out, 8 * WHY_MAX_BYTES); /* escaped JSON of a sentence */
+        LOCAL_BUF out = { .max = 8 * WHY_MAX_BYTES }; /* escaped JSON of a sentence */
         buf_printf (&out, "%s\n", words);
         (void) fd_write (reporter->fd, out.ptr, out.len); /* an error: the coordinator is gone */
-        buf_release (&out);
     }
     free (words);
     json_decref (line);
@@ -67,15 +65,13 @@ void reporter_set_jump_host (struct reporter *reporter, const char *jump)
 
 void reporter_send_carries (struct reporter *reporter, const char *why)
 {
-    struct buf safe;
-    buf_init (&safe, 8 * WHY_MAX_BYTES);
+    LOCAL_BUF safe = { .max = 8 * WHY_MAX_BYTES };
     buf_escaped (&safe, text_of (why), 0);
     pthread_mutex_lock (&reporter->lock);
     if (!reporter->over)
         reporter_say (reporter,
                       json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "carries", buf_c (&safe)));
     pthread_mutex_unlock (&reporter->lock);
-    buf_release (&safe);
 }
 
 void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
@@ -93,8 +89,7 @@ static void say_last (struct reporter *reporter, const char *word, const char *n
 {
     if (reporter->over)
         return;
-    struct buf safe;
-    buf_init (&safe, 8 * WHY_MAX_BYTES);
+    LOCAL_BUF safe = { .max = 8 * WHY_MAX_BYTES };
     buf_escaped (&safe, text_of (why), 0);
     struct text kept = text_clip (buf_as_text (&safe), WHY_MAX_BYTES);
     json_t *line = json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, word, name);
@@ -103,7 +98,6 @@ static void say_last (struct reporter *reporter, const char *word, const char *n
     else if (line)
         json_object_set_new (line, word, json_stringn (kept.ptr, kept.len));
     reporter_say (reporter, line);
-    buf_release (&safe);
     reporter->over = true;
 }
 

@@ -134,12 +134,10 @@ static const struct {
 
 static void transport_srun_refuse (struct text said, const char *advice, struct err *err)
 {
-    struct buf words;
-    buf_init (&words, SAID_MAX_BYTES);
+    LOCAL_BUF words = { .max = SAID_MAX_BYTES };
     transport_mask_job_ids (text_clip (said, SAID_MAX_BYTES), &words);
     err_set (err, ERR_REFUSED, "Slurm did not start the job step: %.*s%s%s", TEXT_ARG (buf_as_text (&words)),
              *advice ? "; " : "", advice);
-    buf_release (&words);
 }
 
 static bool transport_srun_explain (struct text received, enum step *step, struct err *err)

@@ -135,7 +135,7 @@ static int transport_ssh_run_command (struct transport_ssh *ssh, const struct ss
                                       struct err *err)
 {
     const char *shell = getenv ("SHELL");
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     const char *line = text_format (&arena, "exec %s", login->ssh->command).ptr;
     const char *const argv[] = { shell && *shell ? shell : "/bin/sh", "-c", line, NULL };
     int pair[2] = { -1, -1 };
@@ -147,7 +147,6 @@ static int transport_ssh_run_command (struct transport_ssh *ssh, const struct ss
         errno = program_start (&ssh->command, &program);
     }
     int rc = ssh->command > 0 ? 0 : err_errno (err, ERR_IO, "cannot start its ProxyCommand by %s", argv[0]);
-    arena_release (&arena);
     fd_close (pair[1]);
     *fd = pair[0];
     return rc;

@@ -102,14 +102,12 @@ static void exec_hosts_end (struct exec_hosts *hosts, uint32_t host, enum exec_s
 
 static void end_with (struct child *child, enum exec_state state, const char *before, const char *why)
 {
-    struct buf sentence;
-    buf_init (&sentence, 8 * LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF sentence = { .max = 8 * LAUNCH_WHY_MAX_BYTES };
     buf_puts (&sentence, before);
     buf_escaped (&sentence, text_of (why), 0); /* it quotes the host */
     launch_process_append_last_line (child->error_fd, 0, &sentence);
     struct text kept = text_clip (buf_as_text (&sentence), LAUNCH_WHY_MAX_BYTES);
     exec_hosts_end (child->hosts, child->host, state, text_copy (&child->hosts->arena, kept).ptr);
-    buf_release (&sentence);
 }
 
 /* ---- what is told ---- */
@@ -152,11 +150,9 @@ static void child_feed (void *owner, int fd, uint32_t events)
 
 static void tell_letter (struct child *child, enum remote_letter letter)
 {
-    struct buf words;
-    buf_init (&words, 16);
+    LOCAL_BUF words = { .max = 16 };
     frame_put (&words, (char) letter, TEXT_LIT (""));
     exec_hosts_tell (child, &words);
-    buf_release (&words);
 }
 
 static void tell_command (struct child *child)
@@ -164,16 +160,14 @@ static void tell_command (struct child *child)
     struct exec_hosts *hosts = child->hosts;
     struct remote_command command = *hosts->options.command;
     char name[HOST_NAME_MAX_BYTES + 1];
-    struct buf words;
     (void) text_to_c (plan_host (hosts, child->host)->name, name, sizeof name); /* the configuration bounds names */
     command.host = name;
     command.rank = hosts->options.ranks[child->host];
     command.fed = hosts->options.input_fd > 0;
     command.silence_ms = is_remote (hosts) ? EXEC_SILENCE_MS : 0;
-    buf_init (&words, 2 * REMOTE_WORDS_MAX_BYTES);
+    LOCAL_BUF words = { .max = 2 * REMOTE_WORDS_MAX_BYTES };
     remote_command_put (&command, &words);
     exec_hosts_tell (child, &words);
-    buf_release (&words);
     if (command.fed && loop_watch (hosts->options.loop, child->process.input_fd, EPOLLOUT, child_feed, child, NULL) < 0)
         child_drop_pipes (child); /* its end reports that */
     hosts->slots[child->host].told.state = EXEC_RUNS;
@@ -260,23 +254,19 @@ static void exec_hosts_on_ended (void *owner, int fd, uint32_t events)
     struct child *child = owner;
     struct exec_hosts *hosts = child->hosts;
     struct slot *slot = &hosts->slots[child->host];
-    struct buf how;
     bool clean;
     (void) fd, (void) events;
     while (listen_once (child)) /* its last output may come after its end */
         ;
-    buf_init (&how, LAUNCH_WHY_MAX_BYTES);
-    if (!launch_process_reap (child->process.pidfd, &how, &clean)) {
-        buf_release (&how);
+    LOCAL_BUF how = { .max = LAUNCH_WHY_MAX_BYTES };
+    if (!launch_process_reap (child->process.pidfd, &how, &clean))
         return;
-    }
     if (!exec_hosts_is_over (slot) && slot->told.state == EXEC_STARTS)
         end_with (child, EXEC_NOT_REACHED, is_remote (hosts) ? "start: the courier " : "start: the worker ",
                   buf_c (&how));
     else if (!exec_hosts_is_over (slot))
         end_with (child, EXEC_LOST, is_remote (hosts) ? "the connection ended first: the courier " : "the worker ",
                   buf_c (&how));
-    buf_release (&how);
     child_destroy (child);
     slot->child = NULL;
     slot->until_ms = UINT64_MAX;
@@ -306,12 +296,11 @@ static int exec_hosts_start_process (struct exec_hosts *hosts, struct child *chi
 static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, struct err *err)
 {
     const struct plan *plan = hosts->options.plan;
-    struct buf order;
     struct courier_request request = { .launcher = plan->launcher,
                                        .start = &plan->start,
                                        .password = hosts->options.password.len > 0,
                                        .host = plan_host (hosts, child->host) };
-    buf_init (&order, COURIER_LINE_MAX_BYTES);
+    LOCAL_BUF order = { .max = COURIER_LINE_MAX_BYTES };
     int rc = is_remote (hosts) ? launch_put_order (&request, &hosts->bundle, &order, err) : 0;
     if (rc == 0)
         rc = exec_hosts_start_process (hosts, child, err);
@@ -319,7 +308,6 @@ static int exec_hosts_start (struct exec_hosts *hosts, struct child *child, stru
         exec_hosts_tell (child, &order);
     if (rc == 0 && request.password) /* past every buffer; there is room, as for a start (launch_begin.c) */
         (void) send (child->process.input_fd, hosts->options.password.ptr, hosts->options.password.len, MSG_NOSIGNAL);
-    buf_release (&order);
     return rc;
 }
 

@@ -86,17 +86,15 @@ struct sentences {
 
 static void open_sentences (const struct exec_ends *ends, struct sentences *sentences)
 {
-    struct buf sentence;
     *sentences = (struct sentences){ 0 };
     sentences->items = mem_array (ends->n, sizeof *sentences->items);
     sentences->chosen = mem_array (ends->n, sizeof *sentences->chosen);
-    buf_init (&sentence, SENTENCE_BYTES);
+    LOCAL_BUF sentence = { .max = SENTENCE_BYTES };
     for (uint32_t i = 0; i < ends->n; i++) {
         buf_clear (&sentence);
         put_sentence (ends->hosts[i], ends->timeout_ms, &sentence);
         sentences->items[i] = text_copy (&sentences->arena, buf_as_text (&sentence));
     }
-    buf_release (&sentence);
 }
 
 static void close_sentences (struct sentences *sentences)
@@ -166,14 +164,13 @@ static const char *state_word (const struct exec_host *host)
 static json_t *hosts_json (const struct exec_ends *ends, const bool *chosen)
 {
     struct text *names = mem_array (ends->n, sizeof *names);
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t n = 0;
     for (uint32_t i = 0; i < ends->n; i++)
         if (chosen[i])
             names[n++] = ends->names[i];
     struct text folded = hostset_folded (names, n, UINT32_MAX, &arena);
     json_t *object = json_pack ("{s:s%, s:I}", "hosts", folded.ptr, (size_t) folded.len, "hosts_n", (json_int_t) n);
-    arena_release (&arena);
     mem_free (names);
     return object;
 }
@@ -210,13 +207,11 @@ static json_t *ends_json (const struct exec_ends *ends)
 /* Bytes that are no UTF-8 are shown as in the terminal: \xff. */
 static json_t *text_json (struct text bytes, bool utf8)
 {
-    struct buf escaped;
     if (utf8)
         return json_stringn (bytes.len ? bytes.ptr : "", bytes.len);
-    buf_init (&escaped, 8 * (size_t) OUTPUT_KEPT_BYTES);
+    LOCAL_BUF escaped = { .max = 8 * (size_t) OUTPUT_KEPT_BYTES };
     buf_escaped (&escaped, bytes, 0);
     json_t *text = json_stringn (buf_c (&escaped), escaped.len);
-    buf_release (&escaped);
     return text;
 }
 

@@ -24,7 +24,7 @@ static int launch_begin_start_process (struct start *start, const char *director
     int log_fd = worker_log_open (&start->log, directory, err);
     if (log_fd < 0)
         return -1;
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     var_list set = { 0 };
     const struct plan *plan = launch->options.plan;
     struct launch_program program = { .path = launch->program, .word = courier ? "carry" : "join", .courier = courier };
@@ -36,7 +36,6 @@ static int launch_begin_start_process (struct start *start, const char *director
         program.set = &set;
     }
     int rc = launch_process_start (&program, log_fd, &start->process, err);
-    arena_release (&arena);
     (void) close (log_fd); /* ours was never written to */
     if (rc == 0 && start_watch (start, err) != 0) {
         launch_process_kill_group (&start->process);
@@ -131,15 +130,13 @@ void launch_report_exit (struct launch *launch, uint32_t rank, const struct buf 
 static void begin_next (struct launch *launch, struct start *start)
 {
     struct err err = { 0 };
-    struct buf why;
     uint32_t rank = start->rank;
     if (launch_begin_begin (start, start->directory, &err) == 0)
         return;
     start_destroy (start);
-    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF why = { .max = LAUNCH_WHY_MAX_BYTES };
     buf_puts (&why, err.text);
     launch_report_exit (launch, rank, &why);
-    buf_release (&why);
 }
 
 /* A report within begins nothing itself; this loop does. */
@@ -157,17 +154,15 @@ void launch_begin_queued (struct launch *launch)
 int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *host, const char *directory,
                   struct err *err)
 {
-    struct buf words;
     assert (rank < HOSTS_MAX);
     if (launch->by_rank[rank])
         return err_set (err, ERR_STATE, "the worker of rank %" PRIu32 " was already started, or waits to be", rank);
-    buf_init (&words, LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES);
-    if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, NULL, &words, err) != 0) {
-        buf_release (&words);
+    LOCAL_BUF words = { .max = LAUNCH_LINE_MAX_BYTES + COURIER_LINE_MAX_BYTES };
+    if (launch_timer_create (launch, err) != 0 || words_for (launch, rank, host, directory, NULL, &words, err) != 0)
         return -1;
-    }
     struct start *start = start_create (launch, rank, START_QUEUED);
     start->words = words;
+    words = (struct buf){ 0 }; /* they are its own now */
     start->directory = mem_text (directory);
     if (launch->awaited_n >= launch->awaited_max)
         return 0;
@@ -183,11 +178,10 @@ int launch_start (struct launch *launch, uint32_t rank, const struct plan_host *
 
 void start_note_carries (struct start *start)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct err err;
     int fd = plain_file_open (text_format (&arena, CARRIED_FILE, start->directory).ptr, O_WRONLY | O_CREAT, &err);
     fd_close (fd); /* without the file a resumed run waits for the worker in vain, and says so */
-    arena_release (&arena);
     start->carries = true;
     start->tries_n = 0;
 }
@@ -213,10 +207,9 @@ bool launch_queue_again (struct launch *launch, uint32_t rank, const char *direc
 
 void launch_carry_again (struct launch *launch, uint32_t rank, const char *directory)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     if (access (text_format (&arena, CARRIED_FILE, directory).ptr, F_OK) == 0)
         (void) launch_queue_again (launch, rank, directory, 0);
-    arena_release (&arena);
 }
 
 /* ---- the order that a courier gets, and the bundle that it is to bring ---- */
@@ -228,20 +221,17 @@ enum { NONCE_DIGITS = 32 };
 /* <bundle>.head, which deploy/bundle writes: "<sha256> <bytes>" of what a host knows the bundle by. */
 static int read_head (struct launch_bundle *bundle, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct digest digest;
-    struct buf line;
     char hex[DIGEST_HEX_BYTES];
     const char *path = text_format (&arena, "%s.head", bundle->path).ptr;
-    buf_init (&line, 256);
+    LOCAL_BUF line = { .max = 256 };
     int rc = file_read (path, &line, err);
     if (rc == 0 && (sscanf (buf_c (&line), "%64s %" SCNu64, hex, &bundle->head_bytes) != 2 ||
                     !digest_parse (text_of (hex), &digest) || bundle->head_bytes == 0))
         rc = err_set (err, ERR_DAMAGE, "%s does not hold the sha256 and length of the worker bundle " BUILD_IT, path);
     else if (rc == 0)
         digest_hex (&digest, bundle->sha256);
-    buf_release (&line);
-    arena_release (&arena);
     return rc;
 }
 

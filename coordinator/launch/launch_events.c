@@ -26,12 +26,10 @@ static void launch_events_give_up (struct start *start, const struct buf *why)
 
 static void give_up_joining (struct start *start, const char *reason)
 {
-    struct buf why;
-    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF why = { .max = LAUNCH_WHY_MAX_BYTES };
     buf_printf (&why, "the worker did not join: %s", reason);
     worker_log_append_last_line (&start->log, &why);
     launch_events_give_up (start, &why);
-    buf_release (&why);
 }
 
 /* ---- words ---- */
@@ -60,8 +58,7 @@ static void launch_events_take_answer (struct start *start, const struct launch_
 /* It quotes a host, so it is made safe to show. Before that is reached, only a ProxyCommand has said anything. */
 static void take_refusal (struct start *start, const struct launch_report *reply)
 {
-    struct buf why;
-    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF why = { .max = LAUNCH_WHY_MAX_BYTES };
     buf_puts (&why, "the worker was not started; failed in step ");
     buf_escaped (&why, text_of (reply->step), 0);
     buf_puts (&why, ": ");
@@ -71,18 +68,15 @@ static void take_refusal (struct start *start, const struct launch_report *reply
     if (start->launch->options.password.len && text_is (text_of (reply->step), "authentication"))
         start->again = false; /* one more try might lock the account */
     launch_events_give_up (start, &why);
-    buf_release (&why);
 }
 
 static void launch_events_take_end (struct start *start, const struct launch_report *reply)
 {
-    struct buf why;
-    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF why = { .max = LAUNCH_WHY_MAX_BYTES };
     buf_puts (&why, "the worker ended: ");
     buf_escaped (&why, text_of (reply->why), 0);
     worker_log_append_last_line (&start->log, &why);
     launch_events_give_up (start, &why);
-    buf_release (&why);
 }
 
 static void launch_events_take_step (const struct start *start, const struct launch_report *reply)
@@ -96,12 +90,10 @@ static void launch_events_take_step (const struct start *start, const struct lau
 static void take_remark (const struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
-    struct buf sentence;
-    buf_init (&sentence, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF sentence = { .max = LAUNCH_WHY_MAX_BYTES };
     buf_escaped (&sentence, text_of (reply->why), 0);
     if (launch->options.remark)
         launch->options.remark (launch->options.owner, start->rank, buf_as_text (&sentence));
-    buf_release (&sentence);
 }
 
 static void take_carries (struct start *start, const struct launch_report *reply)
@@ -211,13 +203,12 @@ static void launch_events_on_ended (void *owner, int fd, uint32_t events)
 {
     struct start *start = owner;
     struct launch *launch = start->launch;
-    struct buf how, why;
     uint32_t rank = start->rank;
     bool clean;
     (void) fd, (void) events;
     listen_to (start); /* its last words may wait behind its end */
-    buf_init (&how, LAUNCH_WHY_MAX_BYTES);
-    buf_init (&why, LAUNCH_WHY_MAX_BYTES);
+    LOCAL_BUF how = { .max = LAUNCH_WHY_MAX_BYTES };
+    LOCAL_BUF why = { .max = LAUNCH_WHY_MAX_BYTES };
     if (launch_process_reap (start->process.pidfd, &how, &clean)) {
         bool told = launch_events_is_told (start), cut_off = launch_events_is_cut_off (start);
         char *directory = mem_text (cut_off ? start->directory : "");
@@ -230,8 +221,6 @@ static void launch_events_on_ended (void *owner, int fd, uint32_t events)
         if (!told && !cut_off)
             launch_report_exit (launch, rank, &why);
     }
-    buf_release (&why);
-    buf_release (&how);
 }
 
 static void launch_events_on_output (void *owner, int fd, uint32_t events)

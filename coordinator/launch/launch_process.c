@@ -90,7 +90,7 @@ static void launch_process_environment_of (const struct launch_program *program,
 
 static int spawn (const struct launch_program *program, int in, int out, int error, pid_t *pid, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     char *environment[VARIABLES_MAX + 1];
     const char *const argv[] = { program->path, program->word, NULL };
     const struct program own = {
@@ -98,7 +98,6 @@ static int spawn (const struct launch_program *program, int in, int out, int err
     };
     launch_process_environment_of (program, &arena, environment);
     int rc = program_start (pid, &own);
-    arena_release (&arena);
     errno = rc;
     return rc == 0 ? 0 : err_errno (err, ERR_IO, "cannot start the program %s", program->path);
 }

@@ -105,7 +105,7 @@ void board_gate_opened (struct board *board, const struct fact_gate_opened *open
 /* That a part of the slice fails is no news of its hosts: only whole passes are judged. */
 static void judge_so_far (struct board *board, struct board_pass *pass, const struct fact_attempt_ended *ended)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct verdict verdict;
     if (board->judge && preliminary_verdict (board->judge, ended, pass->hosts_n, &arena, &verdict)) {
         board->hosts[ended->host].so_far = verdict.outcome;
@@ -115,7 +115,6 @@ static void judge_so_far (struct board *board, struct board_pass *pass, const st
         if (board->evidence)
             receipt_fold_keep_cause (board->evidence, &ended->result.key, &verdict);
     }
-    arena_release (&arena);
 }
 
 void board_attempt_ended (struct board *board, const struct fact *fact)
@@ -318,7 +317,7 @@ static void regroup (struct board *board, const struct attempt_key *key, const s
 
 static void regroup_all (struct board *board, struct board_pass *pass, const struct fact_suspects_named *named)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct isolate_ruling ruling;
     uint32_t n = pass->groups.n;
     struct board_verdict_group *before = arena_array (&arena, n, sizeof (*before));
@@ -328,7 +327,6 @@ static void regroup_all (struct board *board, struct board_pass *pass, const str
     pass->groups.n = 0; /* their lists and texts stay in the pass's arena */
     for (uint32_t i = 0; i < n; i++)
         regroup (board, &named->key, &ruling, &before[i], &arena);
-    arena_release (&arena);
 }
 
 void board_suspects_named (struct board *board, const struct fact_suspects_named *named)

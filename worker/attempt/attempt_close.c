@@ -301,8 +301,7 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
     add_own_facts (attempt);
     if (attempt->evidence.complaint.len)
         attempt_set_problem (attempt, OWNER_NONE, attempt->evidence.complaint);
-    struct buf why;
-    buf_init (&why, ERR_TEXT_BYTES);
+    LOCAL_BUF why = { .max = ERR_TEXT_BYTES };
     if (!record_check (&result_record, result, &why)) {
         /* A bug of ours that evidence can trigger: a poor result is better than none. */
         struct result poor = { .key = result->key, .ending = result->ending, .code = result->code, .spoke = true };
@@ -310,7 +309,6 @@ void attempt_finish (struct attempt *attempt, uint64_t now_ms)
         struct text problem = text_format (&attempt->arena, "what the program reported was not kept: %s", buf_c (&why));
         attempt_set_problem (attempt, OWNER_SLICEUP, problem);
     }
-    buf_release (&why);
     attempt->step = STEP_ENDED;
 }
 

@@ -241,11 +241,10 @@ void attempt_note_phase (struct attempt *attempt, struct text name, bool of_prog
 void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms)
 {
     struct named_number *before = attempt->phases.in;
-    struct arena scratch = { 0 };
+    LOCAL_ARENA scratch = { 0 };
     struct text name = text_clip (text_format (&scratch, GATE_PREFIX "%.*s", TEXT_ARG (gate)), WORD_MAX_BYTES);
     attempt_note_phase (attempt, name, true, now_ms);
     attempt->phases.before_gate = before;
-    arena_release (&scratch);
 }
 
 void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms)

@@ -189,16 +189,14 @@ static int cache_task_path_of (const char *directory, char path[PATH_BYTES], str
 static int cache_task_line_of (const struct cache_access *access, char line[LINE_BYTES + 1], struct err *err)
 {
     char boot[PROC_BOOT_ID_BYTES];
-    struct buf key;
     if (proc_boot_id (boot, err) < 0)
         return -1;
-    buf_init (&key, 2 * PATH_MAX_BYTES);
+    LOCAL_BUF key = { .max = 2 * PATH_MAX_BYTES };
     buf_printf (&key, "%s %" PRIu64 " %.*s ", boot, access->token, TEXT_ARG (access->sha256));
     buf_add_text (&key, access->frontend_root);
     struct digest digest = digest_of (key.ptr, key.len);
     digest_hex (&digest, line);
     memcpy (line + LINE_BYTES - 1, "\n", 2);
-    buf_release (&key);
     return 0;
 }
 
@@ -213,29 +211,22 @@ static bool cache_task_holds (struct text lines, const char *line)
 bool verified_contains (const char *directory, const struct cache_access *access)
 {
     char path[PATH_BYTES], line[LINE_BYTES + 1];
-    struct buf lines;
-    buf_init (&lines, LINES_MAX * LINE_BYTES);
-    bool before = cache_task_path_of (directory, path, NULL) == 0 && cache_task_line_of (access, line, NULL) == 0 &&
-                  file_read (path, &lines, NULL) == 0 && cache_task_holds (buf_as_text (&lines), line);
-    buf_release (&lines);
-    return before;
+    LOCAL_BUF lines = { .max = LINES_MAX * LINE_BYTES };
+    return cache_task_path_of (directory, path, NULL) == 0 && cache_task_line_of (access, line, NULL) == 0 &&
+           file_read (path, &lines, NULL) == 0 && cache_task_holds (buf_as_text (&lines), line);
 }
 
 int verified_note (const char *directory, const struct cache_access *access, struct err *err)
 {
     char path[PATH_BYTES], line[LINE_BYTES + 1];
-    struct buf lines, kept;
     if (cache_task_path_of (directory, path, err) || cache_task_line_of (access, line, err))
         return -1;
-    buf_init (&lines, LINES_MAX * LINE_BYTES);
-    buf_init (&kept, LINES_MAX * LINE_BYTES);
+    LOCAL_BUF lines = { .max = LINES_MAX * LINE_BYTES };
+    LOCAL_BUF kept = { .max = LINES_MAX * LINE_BYTES };
     struct text old = { 0 };
     if (file_read (path, &lines, NULL) == 0) /* there may be none */
         old = text_clip (buf_as_text (&lines), (LINES_MAX - 1) * LINE_BYTES);
     buf_add (&kept, line, LINE_BYTES);
     buf_add_text (&kept, old);
-    int rc = atomic_file_write (path, kept.ptr, kept.len, 0600, err);
-    buf_release (&kept);
-    buf_release (&lines);
-    return rc;
+    return atomic_file_write (path, kept.ptr, kept.len, 0600, err);
 }

@@ -253,7 +253,7 @@ static void drop_step_counters (struct result *result)
 void counters_read (const struct msg_run *run, struct text scratch, struct text log, uint64_t log_from,
                     struct arena *arena, struct result *result)
 {
-    struct arena reading = { 0 };
+    LOCAL_ARENA reading = { 0 };
     struct xla_metrics metrics = { 0 };
     struct later later = { .is_known = true };
     uint32_t left_out = 0;
@@ -280,5 +280,4 @@ void counters_read (const struct msg_run *run, struct text scratch, struct text 
     if (metrics.is_cut)
         drop_step_counters (result);
     note_losses (&metrics, left_out, arena, result);
-    arena_release (&reading);
 }

@@ -47,7 +47,7 @@ int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct 
     struct device_users seen, held = { 0 };
     *waited = *why = (struct text){ 0 };
     for (;;) {
-        struct arena look = { 0 };
+        LOCAL_ARENA look = { 0 };
         device_users_find (roots, DEVICE_USERS_OF_EXCLUSIVE, DEVICE_SEARCH_MS, held.n ? &look : arena, &seen);
         uint64_t passed_ms = clock_boot_ms () - began_ms;
         if (!held.n)
@@ -56,7 +56,6 @@ int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct 
             *waited = got_free (&held, passed_ms, arena);
         else if (seen.n && passed_ms >= limit_ms)
             *why = still_held (&seen, passed_ms, arena);
-        arena_release (&look);
         if (!seen.n || why->len)
             return why->len ? -1 : 0;
         uint64_t left_ms = limit_ms - passed_ms;

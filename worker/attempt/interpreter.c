@@ -85,13 +85,11 @@ static int read_answer (const struct msg_run *run, struct text in, struct arena 
 
 static int refuse_end (const struct buf *answer, int status, struct err *err)
 {
-    struct buf shown;
-    buf_init (&shown, 400);
+    LOCAL_BUF shown = { .max = 400 };
     buf_escaped (&shown, buf_as_text (answer), SHOWN_COLUMNS);
     err_set (err, ERR_STATE,
              "the interpreter did not print its paths, but exited with status %d and printed \"%.200s\"", status,
              buf_c (&shown));
-    buf_release (&shown);
     return -1;
 }
 
@@ -100,13 +98,11 @@ static int interpreter_ask (const struct msg_run *run, const char *python, struc
 {
     const char *argv[] = { python, "-I", "-S", "-c", question, NULL };
     struct subprocess subprocess = { .argv = argv, .limit_ms = ENVIRONMENT_ASK_MS, .echo_fd = -1, .held_fd = -1 };
-    struct buf answer;
     int status, rc;
-    buf_init (&answer, ANSWER_BYTES_MAX);
+    LOCAL_BUF answer = { .max = ANSWER_BYTES_MAX };
     rc = subprocess_run (&subprocess, &answer, &status, err);
     if (rc == 0)
         rc = status ? refuse_end (&answer, status, err) : read_answer (run, buf_as_text (&answer), arena, out, err);
-    buf_release (&answer);
     return rc < 0 ? err_prefix (err, "cannot find out what %.200s loads, which programs must not change", python) : 0;
 }
 

@@ -14,9 +14,8 @@
 
 int result_store_save (const char *directory, const struct result *result, struct err *err)
 {
-    struct arena arena = { 0 };
-    struct buf bytes;
-    buf_init (&bytes, MSG_MAX_BYTES);
+    LOCAL_ARENA arena = { 0 };
+    LOCAL_BUF bytes = { .max = MSG_MAX_BYTES };
     wire_put_record (&bytes, &result_record, result);
     struct text path = attempt_file_path (&arena, directory, "results", &result->key, SUFFIX);
     struct text folder = text_format (&arena, "%s/results", directory);
@@ -25,26 +24,21 @@ int result_store_save (const char *directory, const struct result *result, struc
         rc = folder_make (folder.ptr, 0700, err);
     if (rc == 0)
         rc = atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err);
-    buf_release (&bytes);
-    arena_release (&arena);
     return rc;
 }
 
 int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct text path = attempt_file_path (&arena, directory, "results", key, SUFFIX);
-    int rc = unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "cannot remove %s", path.ptr) : 0;
-    arena_release (&arena);
-    return rc;
+    return unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "cannot remove %s", path.ptr) : 0;
 }
 
 static int recall_file (const char *path, result_store_fn *fn, void *owner, struct err *err)
 {
-    struct arena arena = { 0 };
-    struct buf bytes;
+    LOCAL_ARENA arena = { 0 };
     struct result result = { 0 };
-    buf_init (&bytes, MSG_MAX_BYTES);
+    LOCAL_BUF bytes = { .max = MSG_MAX_BYTES };
     int rc = file_read (path, &bytes, err);
     if (rc == 0)
         rc = wire_get_record (buf_as_text (&bytes), &result_record, &result, &arena, err);
@@ -52,8 +46,6 @@ static int recall_file (const char *path, result_store_fn *fn, void *owner, stru
         fn (owner, &result);
     else
         err_prefix (err, "%s", path);
-    buf_release (&bytes);
-    arena_release (&arena);
     return rc;
 }
 

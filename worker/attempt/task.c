@@ -66,21 +66,18 @@ const struct enum_names task_kind_names = NAMES (kind_words);
 
 static void put_payload (const struct task_request *request, struct buf *out)
 {
-    struct buf run;
-    buf_init (&run, MSG_MAX_BYTES);
+    LOCAL_BUF run = { .max = MSG_MAX_BYTES };
     wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
     struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail,
                                request->cut,       request->succeeded };
     wire_put_record (out, &payload_record, &payload);
     out->overflow |= run.overflow;
-    buf_release (&run);
 }
 
 /* A pair of descriptors; the second one already has the request to read. The caller owns both. */
 static int task_channel_open (const struct task_request *request, int pair[2], struct err *err)
 {
-    struct buf bytes;
-    buf_init (&bytes, PAYLOAD_MAX_BYTES);
+    LOCAL_BUF bytes = { .max = PAYLOAD_MAX_BYTES };
     put_payload (request, &bytes);
     int rc = -1;
     if (bytes.overflow) {
@@ -96,7 +93,6 @@ static int task_channel_open (const struct task_request *request, int pair[2], s
     } else {
         rc = 0;
     }
-    buf_release (&bytes);
     return rc;
 }
 
@@ -126,25 +122,21 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
 int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err)
 {
     struct text problem = text_of (err->text);
-    struct buf escaped;
     answer->owner = owner;
-    buf_init (&escaped, 8 * ERR_TEXT_BYTES);
+    LOCAL_BUF escaped = { .max = 8 * ERR_TEXT_BYTES };
     if (!text_is_utf8 (problem)) /* a path in it was cut, or is none that an answer may hold */
         buf_escaped (&escaped, problem, 0);
     answer->problem = text_copy (arena, escaped.len ? text_clip (buf_as_text (&escaped), SENTENCE_MAX_BYTES) : problem);
-    buf_release (&escaped);
     return -1;
 }
 
 int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err)
 {
-    struct buf bytes;
-    buf_init (&bytes, ANSWER_MAX_BYTES);
+    LOCAL_BUF bytes = { .max = ANSWER_MAX_BYTES };
     wire_put_record (&bytes, &answer_record, answer);
     int rc = 0;
     if (bytes.overflow || send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
         rc = err_errno (err, ERR_IO, "answering");
-    buf_release (&bytes);
     return rc;
 }
 
@@ -152,9 +144,8 @@ int task_channel_put_answer (int fd, const struct task_answer *answer, struct er
 static int task_channel_get_answer (int fd, bool sound, struct arena *arena, struct task_answer *answer,
                                     struct err *err)
 {
-    struct buf bytes;
     struct task_answer received = { 0 };
-    buf_init (&bytes, ANSWER_MAX_BYTES);
+    LOCAL_BUF bytes = { .max = ANSWER_MAX_BYTES };
     int rc = task_read_all (fd, &bytes, err);
     if (rc == 0 && (!bytes.len || !sound)) /* only the exit status is known */
         rc = -1;
@@ -162,7 +153,6 @@ static int task_channel_get_answer (int fd, bool sound, struct arena *arena, str
         rc = wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err);
     if (rc == 0)
         record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
-    buf_release (&bytes);
     return rc;
 }
 
@@ -171,7 +161,7 @@ static int task_channel_get_answer (int fd, bool sound, struct arena *arena, str
 static struct exec *task_start_process (enum task_kind kind, struct text host, const char *directory, int report_fd,
                                         int channel_fd, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     struct environ_list list;
     char *argv[] = { (char *) "sliceup-worker",
                      (char *) "task",
@@ -191,7 +181,6 @@ static struct exec *task_start_process (enum task_kind kind, struct text host, c
     /* Holders of a device are not visible in a pid namespace. */
     bool looks = kind == TASK_DEVICE || kind == TASK_READ;
     struct exec *exec = looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
-    arena_release (&arena);
     return exec;
 }
 

@@ -282,15 +282,13 @@ static void log_search_task (const struct msg_run *run, const struct task_reques
                              struct arena *arena, struct task_answer *answer)
 {
     struct err err = { 0 };
-    struct buf bytes;
-    buf_init (&bytes, KIT_FILE_MAX_BYTES);
+    LOCAL_BUF bytes = { .max = KIT_FILE_MAX_BYTES };
     if (!kit_read_file (&run->signatures, directory, arena, &bytes)) {
         answer->missing.items = arena_array (arena, 1, sizeof *answer->missing.items);
         answer->missing.items[answer->missing.n++] = run->signatures.sha256;
     } else if (read_log (run, request, directory, buf_as_text (&bytes), arena, answer, &err) < 0) {
         task_answer_set_failure (answer, arena, OWNER_SLICEUP, &err);
     }
-    buf_release (&bytes);
 }
 
 /* ---- what there is to do ---- */
@@ -358,13 +356,11 @@ static int unpack_folder (const struct msg_run *run, const char *directory, stru
     const char *from = text_copy (arena, kit_file_path (answer->kit, pack, arena)).ptr;
     const char *argv[] = { "tar", "-xof", from, "-C", to.ptr, NULL };
     struct subprocess tar = { .argv = argv, .limit_ms = UNPACK_MS, .echo_fd = -1, .held_fd = -1 };
-    struct buf said;
     int status = 0;
-    buf_init (&said, ERR_TEXT_BYTES);
+    LOCAL_BUF said = { .max = ERR_TEXT_BYTES };
     int rc = folder_make (to.ptr, 0700, &err) < 0 ? -1 : subprocess_run (&tar, &said, &status, &err);
     if (rc == 0 && status)
         rc = err_set (&err, ERR_IO, "tar could not unpack the rung's folder: %.300s", buf_c (&said));
-    buf_release (&said);
     return rc < 0 ? task_answer_set_failure (answer, arena, OWNER_HOST, &err) : 0;
 }
 
@@ -465,7 +461,7 @@ int task_main (int argc, char **argv)
 {
     uint32_t kind = TASK_NONE;
     struct err err = { 0 };
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     if (argc != 4 || !enum_value_of (&task_kind_names, text_of (argv[1]), &kind) || kind == TASK_NONE) {
         fprintf (stderr, "sliceup-worker: only the worker itself starts a task: task prepare|device|seal|audit|read "
                          "DIRECTORY HOST\n");
@@ -475,6 +471,5 @@ int task_main (int argc, char **argv)
     int rc = task_process_carry_out ((enum task_kind) kind, &context, &arena, &err);
     if (rc < 0)
         fprintf (stderr, "sliceup-worker: task %s failed: %s\n", argv[1], err.text);
-    arena_release (&arena);
     return rc < 0 ? 3 : 0;
 }

@@ -244,12 +244,11 @@ static struct text version_of (struct text status, struct text package)
 void package_facts (struct host_fact_list *list, const var_list *packages)
 {
     char path[PATH_MAX_BYTES + 1];
-    struct buf status;
     struct err err;
     if (packages->n == 0)
         return;
     snprintf (path, sizeof path, "%s/var/lib/dpkg/status", list->roots->root);
-    buf_init (&status, STATUS_BYTES_MAX);
+    LOCAL_BUF status = { .max = STATUS_BYTES_MAX };
     int rc = file_read (path, &status, &err);
     struct text problem = rc ? text_format (&list->arena, "unreadable (%s)", err.text) : (struct text){ 0 };
     for (uint32_t i = 0; i < packages->n && i < EXPECT_PACKAGES_MAX; i++) {
@@ -258,5 +257,4 @@ void package_facts (struct host_fact_list *list, const var_list *packages)
         host_fact_add (list, text_format (&list->arena, EXPECT_PACKAGE "%.*s", TEXT_ARG (name)).ptr,
                        rc ? problem : text_copy (&list->arena, version));
     }
-    buf_release (&status);
 }

@@ -151,7 +151,7 @@ static bool send_library (int channel_fd)
 static int start_process (const char *program, const struct preload_need *need, int program_fd, int output_fd,
                           pid_t *pid, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     char *argv[] = {
         (char *) need->python, (char *) "-s", (char *) "-B", (char *) program, (char *) need->modules, NULL
     };
@@ -168,9 +168,7 @@ static int start_process (const char *program, const struct preload_need *need, 
                                      .directory = "/",
                                      .output_fd = output_fd,
                                      .channel_fd = program_fd };
-    int rc = spawn_start (&request, &spawn_target_here, pid, err);
-    arena_release (&arena);
-    return rc;
+    return spawn_start (&request, &spawn_target_here, pid, err);
 }
 
 static void interpreter_heard (void *owner, int fd, uint32_t events);
@@ -234,12 +232,10 @@ static struct interpreter *interpreter_for (struct preload *preload, struct text
 
 enum preload_state preload_want (struct preload *preload, const struct preload_need *need, uint64_t now_ms)
 {
-    struct buf key;
-    buf_init (&key, KEY_BYTES_MAX);
+    LOCAL_BUF key = { .max = KEY_BYTES_MAX };
     put_key (need, &key);
     struct interpreter *one = preload->wanted = interpreter_for (preload, buf_as_text (&key));
     bool known = one->key.len && text_equal (buf_as_text (&key), buf_as_text (&one->key));
-    buf_release (&key);
     one->wanted_ms = now_ms;
     one->restarts = known ? one->restarts : 0;
     if (known && one->state == PRELOAD_REFUSED && one->was_ready && one->restarts < RESTARTS_MAX) {

@@ -326,8 +326,7 @@ static void confine_refuse (struct stage *stage, enum owner owner, const char *s
 static void refuse_level (struct stage *stage)
 {
     const struct confine_report *report = &stage->report;
-    struct buf why;
-    buf_init (&why, 4 * SENTENCE_MAX_BYTES);
+    LOCAL_BUF why = { .max = 4 * SENTENCE_MAX_BYTES };
     buf_printf (&why, "this host can protect the cache only at level %s, and cache.enforcement requires %s",
                 enum_name_of (&enforcement_names, report->view.level),
                 enum_name_of (&enforcement_names, stage->args.least));
@@ -338,7 +337,6 @@ static void refuse_level (struct stage *stage)
               report->view.open_ways.n, ", ");
     add_list (&why, "; ", stage->sandbox.notes, stage->sandbox.notes_n, "; ");
     confine_refuse (stage, OWNER_CACHE, buf_c (&why));
-    buf_release (&why);
 }
 
 static void confine_judge (struct stage *stage)

@@ -36,7 +36,7 @@ static int mount_on (const char *at, int lower, int upper, int work, struct err 
 
 int confine_overlay_mount (const char *generation, const char *scratch, const char *at, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     const char *upper = text_format (&arena, "%s" LAYER "/upper", scratch).ptr;
     const char *work = text_format (&arena, "%s" LAYER "/work", scratch).ptr;
     int lower_fd = -1, upper_fd = -1, work_fd = -1, rc = -1;
@@ -49,7 +49,6 @@ int confine_overlay_mount (const char *generation, const char *scratch, const ch
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close (fds[i]);
-    arena_release (&arena);
     return rc;
 }
 

@@ -46,15 +46,13 @@ static void read_name (const char *link, char name[NAME_MAX + 1])
 /* "Character devices:\n  1 mem\n195 nvidia\n\nBlock devices:\n..." (proc(5)). */
 static void read_driver (unsigned number, char name[NAME_MAX + 1])
 {
-    struct buf text;
     char line[16];
-    buf_init (&text, DRIVERS_MAX_BYTES);
+    LOCAL_BUF text = { .max = DRIVERS_MAX_BYTES };
     (void) file_read ("/proc/devices", &text, NULL); /* not there: no device is told by its driver */
     snprintf (line, sizeof line, "\n%3u ", number);
     const char *at = strstr (buf_c (&text), line), *blocks = strstr (buf_c (&text), "\nBlock");
     if (at && (!blocks || at < blocks))
         (void) sscanf (at + strlen (line), "%255s", name);
-    buf_release (&text);
 }
 
 bool confine_device_node_is_allowed (const struct stat *at)
