@@ -1,4 +1,4 @@
-#include "common/cache/cache.h"
+#include "common/cache/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -247,7 +247,8 @@ static int seal_entry (int root, struct manifest_entry *entry, bool at_once, str
         return -1;
     int rc = make_durable (entry, fd, at_once, err);
     close (fd);
-    return rc ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown)) : 0;
+    return rc ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown))
+                                                  : 0;
 }
 
 static int seal_entries (int root, const struct tree *tree, struct arena *arena, struct manifest *out, struct err *err)

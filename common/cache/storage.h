@@ -27,7 +27,7 @@ int storage_check_modes (const char *root, struct err *err);
  *
  * Trusted are root, the user that asks, and the uids of the plan (cache: {trust: [...]}). The root, the folders of
  * frontend and bundle, a generation and the catalogue's files belong to one of these, and their modes let nobody else
- * write, sticky or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (tree.h).
+ * write, sticky or not; so does the way there (common/io/safe_path.h). A generation's entries have its owner (generation.h).
  * Modes and owners are those that this host sees: on shared storage each host asks for itself. Any thread. */
 
 /* A missing root is fine: whoever makes it owns it. ERR_REFUSED names path, owner, mode and what to do. */

@@ -1,4 +1,4 @@
-#include "common/cache/tree.h"
+#include "common/cache/generation.h"
 
 #include "common/base/buf.h"
 #include "common/model/plan.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/frontend/xla_metrics.h"
+#include "common/frontend/frontend.h"
 
 static const char *const words[] = { "compile_requests", "cache_hits", "cache_misses", "executions", "compile_ms",
                                      "retrieval_ms",     "steps",      "fallbacks",    "reads" };

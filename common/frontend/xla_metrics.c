@@ -1,4 +1,4 @@
-#include "common/frontend/xla_metrics.h"
+#include "common/frontend/frontend.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* link.h - authenticated frames between coordinator, workers and monitors; the monitors' own end is
- * coordinator/monitor/events_client.h. The only home of libzmq.
+ * coordinator/monitor/events_client.c. The only home of libzmq.
  *
  * Knows hosts by rank and frames as bytes, no messages. CURVE is always on; only admitted keys pass our own ZAP handler
  * (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread that
@@ -113,5 +113,18 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
 bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_remain */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
+
+/* ---- curve_key.c ---- */
+
+/* A CURVE key as text (Z85, 40 characters) and as bytes. Pure. */
+
+enum { CURVE_KEY_BYTES = 32 };
+struct curve_key {
+    uint8_t bytes[CURVE_KEY_BYTES];
+};
+/* Each key has exactly one accepted spelling. The error does not repeat the text: it may be a secret. */
+int curve_key_parse (struct text z85, struct curve_key *out, struct err *err);
+/* Both parse, and the public one belongs to the secret one. */
+int link_keys_check (const struct link_keys *keys, struct err *err);
 
 #endif

@@ -28,4 +28,26 @@ void loop_set_deadline (struct loop *loop, uint64_t at_ms);
 void loop_stop (struct loop *loop); /* loop_run returns after this pass */
 int loop_run (struct loop *loop, struct err *err);
 
+/* ---- how much of a pass a reader takes ---- */
+
+/* Limits how much a reader takes at a time, so that a peer that sends without end does not delay
+ * others.
+ *
+ * A work budget is one reader's part of one pass of the loop: a number of pieces and a time. The rest is read in the
+ * next pass, which follows at once; in between, timers, signals and other readers have their turn. A rate limit is how
+ * much one sender may send over time. Pure, but for work_budget_take's look at the clock. */
+
+struct work_budget {
+    uint32_t pieces;
+    uint64_t until_ms;
+};
+struct work_budget work_budget_begin (uint32_t pieces, uint64_t ms); /* from now on */
+bool work_budget_take (struct work_budget *budget);                  /* takes one more piece; false: used up */
+
+/* `a_second` pieces a second, at most two seconds' worth at once. {0}: never used. */
+struct rate_limit {
+    uint64_t spent_us;
+};
+bool rate_limit_take (struct rate_limit *limit, uint32_t a_second, uint64_t now_ms); /* false: too many */
+
 #endif

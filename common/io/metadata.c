@@ -11,7 +11,6 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "common/io/tcp_try.h"
 
 enum { ADDRESS_BYTES_MAX = 255, REQUEST_BYTES = 1024, PIECE_BYTES = 4096 };
 

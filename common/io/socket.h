@@ -6,7 +6,6 @@
 #define SLICEUP_COMMON_IO_SOCKET_H
 
 #include "common/base/err.h"
-#include "common/io/curve_key.h"
 #include "common/io/link.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,7 +92,6 @@ void zap_wait_ports_free (struct zap *zap, uint32_t listeners);
 
 struct keyring;
 struct keyring *keyring_make (uint32_t slots);
-void keyring_free (struct keyring *ring);
 void keyring_put (struct keyring *ring, uint32_t slot, const struct curve_key *key); /* takes it from another slot */
 bool keyring_find (const struct keyring *ring, const struct curve_key *key, uint32_t *slot);
 uint32_t keyring_slot_version (const struct keyring *ring, uint32_t slot);

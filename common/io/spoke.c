@@ -3,7 +3,6 @@
 
 #include "common/base/mem.h"
 #include "common/io/clock.h"
-#include "common/io/curve_key.h"
 #include "common/io/link.h"
 #include "common/io/socket.h"
 

@@ -1,6 +1,7 @@
-#include "common/io/tcp_try.h"
+#include "common/io/fd.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "common/io/fd.h"
 
 /* 0: connected; ETIMEDOUT: no answer. */
 static int wait_connected (int fd, uint64_t until_ms)

@@ -277,8 +277,8 @@ void zap_close (struct zap *zap)
     }
     if (zap->stop_fd >= 0)
         close (zap->stop_fd);
-    keyring_free (zap->monitors);
-    keyring_free (zap->workers);
+    mem_free (zap->monitors);
+    mem_free (zap->workers);
     pthread_cond_destroy (&zap->changed);
     pthread_mutex_destroy (&zap->lock);
     mem_free (zap);
@@ -394,11 +394,6 @@ struct keyring *keyring_make (uint32_t slots)
     struct keyring *ring = mem_alloc (sizeof *ring + slots * sizeof ring->slots[0]);
     ring->n = slots;
     return ring;
-}
-
-void keyring_free (struct keyring *ring)
-{
-    mem_free (ring);
 }
 
 bool keyring_find (const struct keyring *ring, const struct curve_key *key, uint32_t *slot)

@@ -5,7 +5,6 @@
 
 #include "common/logs/log_line.h"
 #include "common/logs/set.h"
-#include "common/logs/shown_lines.h"
 #include "common/logs/words.h"
 
 /* What a place says, and in what form: the sum of both decides. Larger is stronger. */

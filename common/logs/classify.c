@@ -6,7 +6,6 @@
 #include "common/logs/candidate.h"
 #include "common/logs/log_line.h"
 #include "common/logs/set.h"
-#include "common/logs/shown_lines.h"
 
 struct classify_run {
     const struct signature_set *set;

@@ -1,5 +1,5 @@
 /* shown_lines.c - the graver lines are taken first, of equally grave ones the earlier; the same text once. */
-#include "common/logs/shown_lines.h"
+#include "common/logs/candidate.h"
 
 #include <string.h>
 

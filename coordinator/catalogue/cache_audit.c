@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/cache/audit.h"
+#include "common/cache/generation.h"
 #include "common/cache/storage.h"
-#include "common/cache/tree.h"
 #include "coordinator/catalogue/catalogue_private.h"
 
 /* More findings than this help nobody. */

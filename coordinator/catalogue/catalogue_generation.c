@@ -1,7 +1,7 @@
 /* catalogue_generation.c - finds, records, quarantines, uses and collects published generations. */
 #include "coordinator/catalogue/catalogue_private.h"
 
-#include "common/cache/tree.h"
+#include "common/cache/generation.h"
 #include "common/wire/wire.h"
 #include "coordinator/verdict/agree.h"
 #include <assert.h>
@@ -49,7 +49,7 @@ static int cover_mark_used (const struct catalogue *catalogue, const struct fact
 {
     int rc = 0;
     for (uint32_t i = 0; i < used->n && rc == 0; i++)
-        if (covers_have (&generation->covers, used->items[i]))
+        if (text_is_among (used->items[i], generation->covers.items, generation->covers.n))
             rc = database_change (catalogue->db, "record which rungs use a generation", NULL, err,
                                   "INSERT INTO cover (bundle, cover, used) VALUES (?1, ?2, ?3)"
                                   " ON CONFLICT DO UPDATE SET used = max (used, excluded.used)",
@@ -81,7 +81,7 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
 static void add_where (text_list *to, const text_list *of, const text_list *from, bool there)
 {
     for (uint32_t i = 0; i < of->n; i++)
-        if (covers_have (from, of->items[i]) == there)
+        if (text_is_among (of->items[i], from->items, from->n) == there)
             to->items[to->n++] = of->items[i];
 }
 
@@ -108,7 +108,7 @@ static int cover_drop_absent (const struct catalogue *catalogue, const struct fa
     text_list used;
     int rc = list_used (catalogue, generation->bundle, &arena, &used, err);
     for (uint32_t i = 0; i < used.n && rc == 0; i++)
-        if (!covers_have (&generation->covers, used.items[i]))
+        if (!text_is_among (used.items[i], generation->covers.items, generation->covers.n))
             rc = database_change (catalogue->db, "remove the record of rungs that used a generation", NULL, err,
                                   "DELETE FROM cover WHERE bundle = ?1 AND cover = ?2", "tt", generation->bundle,
                                   used.items[i]);

@@ -15,7 +15,6 @@
 #include "common/base/path.h"
 #include "common/base/rng.h"
 #include "common/cache/audit.h"
-#include "common/cache/cache.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

@@ -1,5 +1,4 @@
 /* apply.c - only facts change state. A replay runs this, too. */
-#include "coordinator/core/apply.h"
 
 #include <string.h>
 

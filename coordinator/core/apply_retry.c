@@ -1,7 +1,6 @@
 /* apply_retry.c - applies facts about retries and isolation. */
 #include <string.h>
 
-#include "coordinator/core/apply.h"
 #include "coordinator/core/steps.h"
 #include "coordinator/verdict/going_on.h"
 

@@ -226,8 +226,8 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
     if (cache_has_generations (coord) && !acquire_audited_generation (coord, now_ms, out))
         return;
     if (!state->cold_done && cache_has_generations (coord) &&
-        covers_have (&coord->state->generation.covers,
-                     cache_family_rung_cover (&coord->state->plan, rung, &out->arena)))
+        text_is_among (cache_family_rung_cover (&coord->state->plan, rung, &out->arena),
+                       coord->state->generation.covers.items, coord->state->generation.covers.n))
         skip_cold (coord, now_ms, out);
     if (!state->cold_done)
         begin_cold (coord, now_ms, out);

@@ -4,7 +4,6 @@
 
 #include "common/base/duration.h"
 #include "common/base/utf8.h"
-#include "coordinator/core/apply.h"
 #include "coordinator/core/steps.h"
 #include "coordinator/verdict/going_on.h"
 

@@ -217,7 +217,7 @@ const char bootstrap_machine[] = "aarch64";
  * - set -f: what ls, uname or a tool said is split into words, never matched against files.
  * - The pattern of a mode is cut into pieces because "??-" is a trigraph: owner anything, no w for group and others.
  * - The name of a bundle is the sha256 of its head, which holds those of all else; the program in the head compares
- * them (worker/process/image.h). So what lies there is read whole each time before it is said to be there.
+ * them (worker/process/self.h). So what lies there is read whole each time before it is said to be there.
  * - What runs one command is in the head itself, which was compared just now; nothing else of the file is used.
  * - mv replaces a file at once: another courier's equal one, or what was there and is not what it is named after. */
 #define SCRIPT                                                                                                         \

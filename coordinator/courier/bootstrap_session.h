@@ -35,7 +35,7 @@ uint64_t command_pipe_run (struct courier_input *input, struct transport *transp
 
 /* Reads the short lines that the coordinator sends to its courier on one descriptor. It does not know their meaning.
  * One thread; the descriptor is borrowed. */
-enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_protocol.h, COURIER_LINE_MAX_BYTES */
+enum { INPUT_LINE_MAX_BYTES = 64 * 1024 }; /* as coordinator/launch/launch_private.h, COURIER_LINE_MAX_BYTES */
 
 struct courier_input {
     int fd;

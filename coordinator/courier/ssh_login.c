@@ -12,7 +12,6 @@
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "common/io/tcp_try.h"
 
 /* ---- the session ---- */
 

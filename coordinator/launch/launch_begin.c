@@ -15,7 +15,6 @@
 #include "common/io/safe_path.h"
 #include "common/model/launch_variables.h"
 #include "coordinator/launch/launch_private.h"
-#include "coordinator/launch/launch_protocol.h"
 
 static int launch_begin_start_process (struct start *start, const char *directory, struct err *err)
 {

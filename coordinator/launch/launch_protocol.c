@@ -1,4 +1,4 @@
-#include "coordinator/launch/launch_protocol.h"
+#include "coordinator/launch/launch_private.h"
 
 #include <jansson.h>
 #include <stdlib.h>

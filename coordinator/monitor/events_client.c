@@ -1,11 +1,10 @@
-#include "coordinator/monitor/events_client.h"
+#include "coordinator/monitor/follow.h"
 
 #include <assert.h>
 #include <czmq.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/io/curve_key.h"
 #include "common/io/link.h"
 
 enum { QUEUE_MAX = 1000 }; /* messages, in each direction */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
-#include "common/io/curve_key.h"
 #include "common/io/link.h"
 #include "coordinator/journal/run_dir.h"
 

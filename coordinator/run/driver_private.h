@@ -9,7 +9,6 @@
 #include "common/io/clock.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
-#include "common/io/work_budget.h"
 #include "common/model/fact.h"
 #include "common/model/msg.h"
 #include "common/model/plan.h"

@@ -81,7 +81,6 @@ struct text majority_value (const struct text *values, uint32_t n);
 /* Room for several ladders, so that no run drops a cover that it will use. */
 enum { COVERS_KEPT = GENERATION_COVERS_MAX / 4 };
 
-bool covers_have (const text_list *covers, struct text cover);
 /* The covers of a generation built on one with `base`, by a run with the covers `ladder`, that newly holds `made`. */
 text_list covers_carry_over (const text_list *base, const text_list *ladder, struct text made, struct arena *arena);
 

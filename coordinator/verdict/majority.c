@@ -44,15 +44,10 @@ struct text majority_value (const struct text *values, uint32_t n)
 
 _Static_assert(COVERS_KEPT >= 4 * RUNGS_MAX, "the covers that a ladder uses are never among those that are dropped");
 
-bool covers_have (const text_list *covers, struct text cover)
-{
-    return text_is_among (cover, covers->items, covers->n);
-}
-
 static void add_where (text_list *to, const text_list *from, const text_list *ladder, bool used, struct text but)
 {
     for (uint32_t i = 0; i < from->n; i++)
-        if (covers_have (ladder, from->items[i]) == used && !text_equal (from->items[i], but))
+        if (text_is_among (from->items[i], ladder->items, ladder->n) == used && !text_equal (from->items[i], but))
             to->items[to->n++] = from->items[i];
 }
 

@@ -22,7 +22,6 @@
 #undef ERR_STATE
 #include "common/base/rng.h"
 #include "common/cache/audit.h"
-#include "common/cache/cache.h"
 #include "common/io/clock.h"
 
 enum { CHUNK_BYTES = 64 * 1024, FOLDER_ENTRIES = 1000, DEPTH_MAX = 8, TRIALS_MAX = 99 };

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "common/base/buf.h"
-#include "common/frontend/xla_metrics.h"
+#include "common/frontend/frontend.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len);
 

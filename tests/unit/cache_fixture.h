@@ -2,7 +2,7 @@
 #ifndef SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 #define SLICEUP_TESTS_UNIT_CACHE_FIXTURE_H
 
-#include "common/cache/cache.h"
+#include "common/cache/audit.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
 

@@ -5,7 +5,7 @@
 #include "test.h"
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/task.h"
-#include "worker/facts/facts.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/process/exec.h"
 #include "worker/sandbox/confine.h"
 #include <netinet/in.h>

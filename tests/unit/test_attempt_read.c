@@ -4,7 +4,7 @@
 #include "common/wire/wire.h"
 #include "test.h"
 #include "worker/attempt/task.h"
-#include "worker/facts/facts.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/process/exec.h"
 #include "worker/protocol/evidence.h"
 #include "worker/sandbox/confine.h"

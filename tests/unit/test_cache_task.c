@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "worker/attempt/attempt_state.h"
-#include "worker/attempt/cache_task.h"
+#include "worker/attempt/task.h"
 
 struct place {
     struct fixture *fixture;

@@ -2,7 +2,7 @@
 /* Every rule of docs/spec/canary.md for what a canary says: who keeps it is not complained of, and who breaks it is, in
  * the words that the page has for it. */
 #include "test.h"
-#include "worker/protocol/channel.h"
+#include "worker/protocol/evidence.h"
 #include <sys/socket.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"

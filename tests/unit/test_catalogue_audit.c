@@ -1,7 +1,6 @@
 /* links: catalogue */
 #include "catalogue_fixture.h"
 #include "common/cache/audit.h"
-#include "common/cache/cache.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/catalogue/catalogue_private.h"
 #include "test.h"

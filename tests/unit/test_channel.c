@@ -1,7 +1,7 @@
 /* links: protocol wire */
 #include "common/wire/wire.h"
 #include "test.h"
-#include "worker/protocol/channel.h"
+#include "worker/protocol/evidence.h"
 #include <sys/socket.h>
 
 #define NONCE "00112233445566778899aabbccddeeff"

@@ -1,8 +1,8 @@
 /* alone: conf logs model base */
 /* Made logs: what the form of an error says, and what outranks what. */
 #include "cases.h"
+#include "common/logs/candidate.h"
 #include "common/logs/classify.h"
-#include "common/logs/shown_lines.h"
 #include "common/logs/words.h"
 #include "signature_lists.h"
 #include "test.h"

@@ -4,7 +4,6 @@
 #include "worker/attempt/attempt_state.h"
 #include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/write_probe.h"
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>

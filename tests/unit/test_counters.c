@@ -3,7 +3,7 @@
 
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/attempt/counters.h"
+#include "worker/attempt/command.h"
 
 #define BLOCK(step, mark, hits, misses)                                                                                \
     "[MetricsData; step=" step "]\nCounter: MarkStep\n  Value: " mark "\nCounter: PersistentCacheHit\n  Value: " hits  \

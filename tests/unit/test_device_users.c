@@ -2,8 +2,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
-#include "worker/attempt/device_wait.h"
-#include "worker/facts/device_users.h"
+#include "worker/attempt/task.h"
 #include "worker/facts/host_fact_list.h"
 #include <poll.h>
 #include <pthread.h>

@@ -2,7 +2,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
-#include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
 #include "worker/process/subprocess.h"
 #include <ctype.h>

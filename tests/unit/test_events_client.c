@@ -1,7 +1,7 @@
 /* alone: monitor czmq */
 /* What czmq would take of the process, and does not; how listeners and a hub speak is test_hub's. */
 
-#include "coordinator/monitor/events_client.h"
+#include "coordinator/monitor/follow.h"
 #include "link_lab.h"
 #include "test.h"
 #include <czmq.h>

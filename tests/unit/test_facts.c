@@ -3,7 +3,6 @@
 #include "common/model/result.h"
 #include "machine_fixture.h"
 #include "test.h"
-#include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
 #include <fcntl.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* alone: io monitor */
 #include <sys/resource.h>
 
-#include "coordinator/monitor/events_client.h"
+#include "coordinator/monitor/follow.h"
 #include "link_lab.h"
 #include "test.h"
 

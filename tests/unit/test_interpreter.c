@@ -6,7 +6,7 @@
 #include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/attempt/interpreter.h"
+#include "worker/attempt/command.h"
 
 struct fixture {
     char top[64];

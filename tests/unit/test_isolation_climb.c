@@ -1,7 +1,7 @@
 /* links: simulated */
 /* The climb through parts of the slice that are run by themselves: over deaths of the coordinator at every point,
  * cancellations and lost hosts. */
-#include "coordinator/core/apply.h"
+#include "coordinator/core/steps.h"
 #include "retry_fixture.h"
 #include "state_record.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 /* Key files: what is written czmq loads, what was written before is read, and who else could use one is asked first. */
 
 #include "common/io/atomic_file.h"
-#include "common/io/curve_key.h"
+#include "common/io/link.h"
 #include "coordinator/monitor/key_file.h"
 #include "test.h"
 #include <czmq.h>

@@ -2,7 +2,6 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/attempt/command.h"
-#include "worker/environment/fetch.h"
 #include "worker/environment/kit.h"
 
 enum { T0 = 1000, SECOND = 1000 };

@@ -27,7 +27,7 @@ static int good_host (void **state)
 static int release (void **state)
 {
     (void) state;
-    preflight_release (&preflight);
+    arena_release (&preflight.arena);
     return 0;
 }
 
@@ -48,7 +48,7 @@ static void check_is (const char *name, enum preflight_state expected, const cha
 
 static void expect (const char *name, enum preflight_state expected, const char *found, const char *next)
 {
-    preflight_release (&preflight);
+    arena_release (&preflight.arena);
     preflight_judge (&preflight, &host, true);
     check_is (name, expected, found, next);
     assert_int_equal (preflight_is_ready (&preflight), expected != PREFLIGHT_MISSING);
@@ -176,7 +176,7 @@ TEST_IN (the_sentence_is_one_line_with_what_to_do_and_counts_the_rest, good_host
     assert_string_equal (sentence (line),
                          "cannot make a file in /a\\x0ab\\x1b[2J (No such file or directory): "
                          "create this directory and make this user its owner, or name another directory");
-    preflight_release (&preflight);
+    arena_release (&preflight.arena);
     host.proc_error = host.null_error = ENOENT;
     preflight_judge (&preflight, &host, true);
     assert_string_equal (sentence (line), "/proc is not mounted (No such file or directory): mount -t proc proc /proc "

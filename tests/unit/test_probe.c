@@ -5,7 +5,7 @@
 
 #include "test.h"
 #include "worker/probe/probe_run.h"
-#include "worker/process/packet.h"
+#include "worker/process/subprocess.h"
 
 #define STEP(NAME)                                                                                                     \
     {                                                                                                                  \

@@ -4,7 +4,6 @@
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/monitor/events_client.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/monitor/monitors.h"
 #include "test.h"

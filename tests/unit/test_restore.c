@@ -4,7 +4,7 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "test.h"
-#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>

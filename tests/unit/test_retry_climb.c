@@ -1,7 +1,6 @@
 /* links: simulated */
 /* The climb between a pass that fell for a transient reason and the one that follows it: over deaths of the
  * coordinator, cancellations and lost hosts. */
-#include "coordinator/core/apply.h"
 #include "coordinator/core/steps.h"
 #include "retry_fixture.h"
 #include "test.h"

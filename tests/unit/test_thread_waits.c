@@ -1,7 +1,7 @@
 /* alone: process */
 #include "common/io/clock.h"
 #include "test.h"
-#include "worker/process/thread_waits.h"
+#include "worker/process/exec.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>

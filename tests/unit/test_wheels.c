@@ -1,7 +1,7 @@
 /* links: environment */
 #include "common/io/atomic_file.h"
 #include "test.h"
-#include "worker/environment/fetch.h"
+#include "worker/environment/kit.h"
 
 enum { BIG_BYTES = 100 * 1000 };
 

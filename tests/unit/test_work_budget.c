@@ -1,7 +1,7 @@
 /* links: io */
 /* What a reader takes at a time, and what a writer may say. */
 #include "common/io/clock.h"
-#include "common/io/work_budget.h"
+#include "common/io/loop.h"
 #include "test.h"
 
 TEST (a_share_ends_with_its_pieces)

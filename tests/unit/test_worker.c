@@ -4,9 +4,9 @@
 #include "common/wire/wire.h"
 #include "leftovers.h"
 #include "test.h"
-#include "worker/attempt/result_store.h"
+#include "worker/attempt/attempt.h"
 #include "worker/attempt/task.h"
-#include "worker/run/driver.h"
+#include "worker/run/join.h"
 #include <limits.h>
 #include <poll.h>
 #include <sys/file.h>

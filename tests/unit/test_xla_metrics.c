@@ -1,6 +1,6 @@
 /* alone: frontend model base */
 /* tests/unit/reports holds what torch_xla 2.9.0 and 2.7.0 printed on CPU: three steps of a sum of squares. */
-#include "common/frontend/xla_metrics.h"
+#include "common/frontend/frontend.h"
 #include "test.h"
 
 enum { FILE_MAX_BYTES = 64 * 1024, BUF_MAX_BYTES = 1 << 20, COUNTERS_MAX = 64 };

@@ -322,7 +322,7 @@ TEST (a_keyring_agrees_with_a_list)
             assert_int_equal (found, expected);
         }
     }
-    keyring_free (ring);
+    mem_free (ring);
 }
 
 TEST_GROUP (make_keys, NULL)

@@ -6,8 +6,8 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/attempt/command.h"
-#include "worker/attempt/device_wait.h"
 #include "worker/attempt/protected_paths.h"
+#include "worker/attempt/task.h"
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>

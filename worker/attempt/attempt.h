@@ -13,7 +13,7 @@
 #include "common/io/loop.h"
 #include "common/model/msg.h"
 #include "worker/attempt/command.h"
-#include "worker/environment/fetch.h"
+#include "worker/environment/kit.h"
 #include "worker/preload/preload.h"
 #include "worker/process/output.h"
 
@@ -66,5 +66,21 @@ struct attempt_key attempt_which (const struct attempt *attempt);
 /* <directory>/<folder>/<rung>.<pass>.<attempt><suffix>: numbers and words of our own only. */
 struct text attempt_file_path (struct arena *arena, const char *directory, const char *folder,
                                const struct attempt_key *key, const char *suffix);
+
+/* ---- result_store.c ---- */
+
+/* Results on disk until they are acknowledged: <directory>/results/<rung>.<pass>.<attempt>.mp, in wire
+ * format.
+ *
+ * They outlive this process, not this run. Main thread only. */
+
+/* `result` lives until the call returns. */
+typedef void result_store_fn (void *owner, const struct result *result);
+
+int result_store_save (const char *directory, const struct result *result, struct err *err);
+int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err); /* missing is fine */
+/* Hands every kept result to `fn`. An unreadable one is renamed to *.damaged; the first such is the error, after all
+ * others were handed over. */
+int result_store_recall (const char *directory, result_store_fn *fn, void *owner, struct err *err);
 
 #endif

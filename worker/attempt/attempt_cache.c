@@ -3,7 +3,6 @@
 
 #include "worker/builtin/builtin.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/write_probe.h"
 #include <inttypes.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -8,8 +8,8 @@
 
 #include "common/base/utf8.h"
 #include "common/model/secret.h"
-#include "worker/attempt/counters.h"
-#include "worker/attempt/device_wait.h"
+#include "worker/attempt/command.h"
+#include "worker/attempt/task.h"
 #include "worker/facts/host_fact_list.h"
 
 enum { CLOSE_MIN_MS = 60 * 1000, SEEN_COST_BYTES = 32, LINE_LEAST_BYTES = 100, LINE_STEP_BYTES = 50 };

@@ -10,7 +10,7 @@
 #include "common/io/fd.h"
 #include "common/logs/traceback.h"
 #include "worker/attempt/attempt_state.h"
-#include "worker/process/thread_waits.h"
+#include "worker/process/exec.h"
 
 enum { RECEIVES_MAX = 64 }; /* a socket holds no more than so many reads of a channel */
 

@@ -6,10 +6,10 @@
 #include "worker/attempt/attempt.h"
 #include "worker/attempt/command.h"
 #include "worker/attempt/task.h"
-#include "worker/environment/fetch.h"
+#include "worker/environment/kit.h"
 #include "worker/process/cgroup_place.h"
 #include "worker/process/exec.h"
-#include "worker/protocol/channel.h"
+#include "worker/protocol/evidence.h"
 #include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
 

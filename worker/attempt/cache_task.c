@@ -1,7 +1,7 @@
-#include "worker/attempt/cache_task.h"
+#include "worker/attempt/task.h"
 
 #include "common/base/digest.h"
-#include "common/cache/cache.h"
+#include "common/cache/audit.h"
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

@@ -3,8 +3,6 @@
 #include "common/base/path.h"
 #include "common/cache/storage.h"
 #include "common/frontend/frontend.h"
-#include "worker/attempt/counters.h"
-#include "worker/attempt/environ.h"
 #include "worker/attempt/protected_paths.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"

@@ -1,6 +1,6 @@
-#include "worker/attempt/counters.h"
+#include "worker/attempt/command.h"
 
-#include "common/frontend/xla_metrics.h"
+#include "common/frontend/frontend.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include <errno.h>

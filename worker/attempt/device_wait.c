@@ -1,8 +1,8 @@
-#include "worker/attempt/device_wait.h"
+#include "worker/attempt/task.h"
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
-#include "worker/facts/device_users.h"
+#include "worker/facts/host_fact_list.h"
 #include <poll.h>
 
 /* ---- who asks for a device ---- */

@@ -1,6 +1,6 @@
-#include "worker/attempt/environ.h"
+#include "worker/attempt/command.h"
 
-#include "worker/facts/facts.h"
+#include "worker/facts/host_fact_list.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

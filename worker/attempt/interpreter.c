@@ -1,12 +1,11 @@
-#include "worker/attempt/interpreter.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "common/io/fd.h"
-#include "worker/attempt/environ.h"
+#include "worker/attempt/command.h"
 #include "worker/attempt/protected_paths.h"
-#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 #include "worker/process/subprocess.h"
 
 enum { ANSWER_BYTES_MAX = 1024 * 1024, SHOWN_COLUMNS = 120 };

@@ -8,7 +8,7 @@
 
 #include "common/base/path.h"
 #include "worker/attempt/attempt_state.h"
-#include "worker/attempt/interpreter.h"
+#include "worker/attempt/command.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
 #include "worker/sandbox/confine_sandbox.h"
@@ -193,7 +193,7 @@ static void add_searches (const struct finding_out *find)
     }
 }
 
-/* Adds what interpreters load (interpreter.h): the whole folder, because a new pyvenv.cfg would have effect. */
+/* Adds what interpreters load (interpreter.c): the whole folder, because a new pyvenv.cfg would have effect. */
 static void add_loaded (const struct finding_out *find, const char *path)
 {
     struct stat at;

@@ -1,4 +1,3 @@
-#include "worker/attempt/result_store.h"
 
 #include "common/io/atomic_file.h"
 #include "common/model/msg.h"

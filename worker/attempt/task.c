@@ -2,8 +2,7 @@
 
 #include "common/io/fd.h"
 #include "common/wire/wire.h"
-#include "worker/attempt/environ.h"
-#include "worker/attempt/interpreter.h"
+#include "worker/attempt/command.h"
 #include "worker/environment/installed.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"

@@ -10,6 +10,7 @@
 
 #include "common/base/buf.h"
 #include "common/model/msg.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/process/exec.h"
 #include "worker/process/output.h"
 
@@ -33,7 +34,7 @@ struct task_answer {
     struct text kit;               /* PREPARE: folder of its files; empty: at the plan's paths */
     struct text helpers;           /* PREPARE: struct kit */
     LIST_OF (struct text) missing; /* PREPARE and READ, not done: sha256 of files to fetch first */
-    text_list loaded;        /* PREPARE: loaded by this host's interpreters and writable by programs (interpreter.h) */
+    text_list loaded;        /* PREPARE: loaded by this host's interpreters and writable by programs (interpreter.c) */
     struct text cache_state; /* PREPARE, reader: "verified", or what is wrong with the generation */
     struct seal seal;        /* SEAL */
     struct cache_view cache; /* only `storage`, if there is a cache */
@@ -70,5 +71,50 @@ int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, st
 /* Puts a failure into the answer; always -1. */
 int task_answer_set_failure (struct task_answer *answer, struct arena *arena, enum owner owner, const struct err *err);
 int task_channel_put_answer (int fd, const struct task_answer *answer, struct err *err);
+
+/* ---- cache_task.c ---- */
+
+/* The work of a task on the shared compile cache: prepare, seal and audit.
+ *
+ * Functions fill `answer` and handle whole generations: call them only in the task's process. Texts live in `arena`. */
+
+struct task_context {
+    const char *directory; /* of the worker */
+    struct text host;
+};
+
+/* Prepares the generation of the RUN and links <directory>/cache/generation, the one path that programs see, to it. */
+int cache_task_prepare (const struct task_context *context, const struct cache_access *access, struct arena *arena,
+                        struct task_answer *answer);
+void cache_task_seal (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
+void cache_task_audit (const struct cache_access *access, struct arena *arena, struct task_answer *answer);
+
+/* Remembers which generations this worker has verified byte by byte since the host booted.
+ *
+ * <directory>/verified: one digest a line, of host boot, cache, token and manifest. It avoids reading large entries
+ * again. A lost, damaged or forged record changes only how much is read again. */
+bool verified_contains (const char *directory, const struct cache_access *access);
+/* Keeps the newest; replaces the file atomically. */
+int verified_note (const char *directory, const struct cache_access *access, struct err *err);
+
+/* ---- device_wait.c ---- */
+
+/* Waits until no other process has this host's accelerator open.
+ *
+ * It checks again and again until the device is free or the time limit has passed, because a runtime that just ended
+ * may still hold the device for a moment, and a program that starts then gets an error that looks like a broken host.
+ * It never ends a process and never removes a lock file. It blocks, so it runs in a task. */
+
+enum { DEVICE_LOOK_MS = 500, DEVICE_SEARCH_MS = 5000 }; /* pause between two checks; time limit of one check */
+
+/* Source of the note about a wait for a device. */
+#define DEVICE_NOTE_SOURCE "device"
+
+/* Does the program need a device that only one process can hold? */
+bool device_is_wanted (const struct msg_run *run);
+/* 0: it is free; `*waited` says who held it and for how long; empty: nobody. -1: still held after `limit_ms`; `*why`
+ * says by whom and what to do. Texts live in `arena`; at most SENTENCE_MAX_BYTES. */
+int device_wait (const struct host_fact_roots *roots, uint64_t limit_ms, struct arena *arena, struct text *waited,
+                 struct text *why);
 
 #endif

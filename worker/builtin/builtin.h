@@ -33,7 +33,7 @@ struct host_check_results {
     uint64_t wall_ms;
 
     bool namespace_asked;
-    char namespace_problem[ERR_TEXT_BYTES]; /* why programs get no pid namespace (pid_namespace.h), or empty */
+    char namespace_problem[ERR_TEXT_BYTES]; /* why programs get no pid namespace (pid_namespace.c), or empty */
 
     const char *directory; /* NULL: not asked for */
     int directory_error;   /* making a file in it */
@@ -61,7 +61,7 @@ struct preflight_check {
 };
 
 struct preflight {
-    struct arena arena; /* owns the texts */
+    struct arena arena; /* owns the texts; its user releases it */
     struct preflight_check checks[PREFLIGHT_MAX];
     uint32_t n;
 };
@@ -71,7 +71,6 @@ void preflight_judge (struct preflight *preflight, const struct host_check_resul
 bool preflight_is_ready (const struct preflight *preflight);
 /* Empty if nothing is missing. */
 void preflight_sentence (const struct preflight *preflight, struct buf *out);
-void preflight_release (struct preflight *preflight);
 
 int preflight_main (int argc, char **argv);
 

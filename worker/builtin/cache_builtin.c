@@ -41,13 +41,13 @@ struct cache_builtin {
 
 enum { ANSWER_MAX_MS = 45 * 1000 };
 
-struct probe {
+struct stage_probe {
     struct cache_builtin *builtin;
     const char *folder;
     char here[PATH_MAX], report[16];
 };
 
-static _Noreturn void become_stage (const struct probe *probe, int report_fd)
+static _Noreturn void become_stage (const struct stage_probe *probe, int report_fd)
 {
     struct arena arena = { 0 };
     const struct cache_builtin *builtin = probe->builtin;
@@ -87,7 +87,7 @@ static int cache_builtin_receive (int fd, struct arena *arena, struct confine_re
     }
 }
 
-static int cache_builtin_run (const struct probe *probe, int fds[2], struct confine_report *out, struct err *err)
+static int cache_builtin_run (const struct stage_probe *probe, int fds[2], struct confine_report *out, struct err *err)
 {
     pid_t pid = fork ();
     if (pid == 0)
@@ -108,7 +108,7 @@ static int cache_builtin_run (const struct probe *probe, int fds[2], struct conf
 static int cache_builtin_try_sandbox (struct cache_builtin *builtin, const char *folder, struct confine_report *report,
                                       struct err *err)
 {
-    struct probe probe = { .builtin = builtin, .folder = folder };
+    struct stage_probe probe = { .builtin = builtin, .folder = folder };
     int pair[2];
     if (!getcwd (probe.here, sizeof probe.here))
         return err_errno (err, ERR_IO, "cannot find the current folder");

@@ -1,7 +1,7 @@
 #include "worker/builtin/builtin.h"
 
 #include "common/io/clock.h"
-#include "worker/process/pid_namespace.h"
+#include "worker/process/exec.h"
 #include "worker/process/subprocess.h"
 
 #include <assert.h>
@@ -201,16 +201,10 @@ void preflight_judge (struct preflight *preflight, const struct host_check_resul
 
 bool preflight_is_ready (const struct preflight *preflight)
 {
-    for (uint32_t i = 0; i < preflight->n; i++) {
+    for (uint32_t i = 0; i < preflight->n; i++)
         if (preflight->checks[i].state == PREFLIGHT_MISSING)
             return false;
-    }
     return true;
-}
-
-void preflight_release (struct preflight *preflight)
-{
-    arena_release (&preflight->arena);
 }
 
 /* ---- printing ---- */
@@ -254,11 +248,10 @@ static void say_json (const struct preflight *preflight)
                                                   check->found.ptr, (size_t) check->found.len, "next", check->next.ptr,
                                                   (size_t) check->next.len));
     }
-    json_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready",
-                             preflight_is_ready (preflight), "checks", checks);
+    json_auto_t *all = json_pack ("{s:s, s:b, s:o}", "schema", "sliceup.preflight/1", "ready",
+                                  preflight_is_ready (preflight), "checks", checks);
     json_dumpf (all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
     putchar ('\n');
-    json_decref (all);
 }
 
 /* ---- the command ---- */
@@ -303,7 +296,7 @@ static int look_and_say (const struct options *options)
     preflight_judge (&preflight, host, options->python != NULL);
     (options->json ? say_json : options->brief ? say_brief : say_lines) (&preflight);
     bool ready = preflight_is_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
-    preflight_release (&preflight);
+    arena_release (&preflight.arena);
     mem_free (host);
     return !said ? EXIT_NOT_SAID : ready ? EXIT_READY : EXIT_MISSING;
 }

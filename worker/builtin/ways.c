@@ -1,7 +1,7 @@
 #include "worker/builtin/builtin.h"
 
 #include "common/io/clock.h"
-#include "common/io/tcp_try.h"
+#include "common/io/fd.h"
 #include "common/model/hostset.h"
 #include "common/model/plan.h"
 #include "worker/protocol/protocol_writer.h"

@@ -1,4 +1,4 @@
-#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 
 #include "worker/process/subprocess.h"
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "worker/environment/fetch.h"
+#include "worker/environment/kit.h"
 
 #include "common/base/path.h"
 #include "common/io/atomic_file.h"

@@ -1,7 +1,7 @@
 #include "worker/environment/installed.h"
 
 #include "common/base/path.h"
-#include "common/cache/tree.h"
+#include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
 #include "common/model/plan.h"
 #include <errno.h>

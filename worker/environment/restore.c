@@ -1,4 +1,4 @@
-#include "worker/environment/environment.h"
+#include "worker/environment/installed.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,6 @@
 #include "common/base/text.h"
 #include "common/model/outcome.h"
 #include "common/model/plan.h"
-#include "worker/environment/environment.h"
 #include "worker/environment/installed.h"
 #include "worker/protocol/protocol_writer.h"
 

@@ -7,7 +7,6 @@
 #include "common/base/duration.h"
 #include "common/base/path.h"
 #include "common/base/text.h"
-#include "worker/facts/device_users.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

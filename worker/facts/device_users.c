@@ -1,4 +1,4 @@
-#include "worker/facts/device_users.h"
+#include "worker/facts/host_fact_list.h"
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

@@ -1,4 +1,3 @@
-#include "worker/facts/facts.h"
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"

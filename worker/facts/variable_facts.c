@@ -1,6 +1,5 @@
 /* variable_facts.c - variables and flags as facts: docs/spec/facts.md, Variables. */
 #include "common/model/secret.h"
-#include "worker/facts/facts.h"
 #include "worker/facts/host_fact_list.h"
 
 /* AMPLE: below it, values are shortened; KEPT: reserved for facts after the variables. */

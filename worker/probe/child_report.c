@@ -1,6 +1,6 @@
 #include "worker/probe/child_report.h"
 
-#include "worker/process/packet.h"
+#include "worker/process/subprocess.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>

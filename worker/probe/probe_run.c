@@ -17,9 +17,9 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/proc.h"
-#include "worker/process/packet.h"
 #include "worker/process/self.h"
 #include "worker/process/spawn.h"
+#include "worker/process/subprocess.h"
 
 /* ---- strays ---- */
 

@@ -1,4 +1,4 @@
-#include "worker/process/containment.h"
+#include "worker/process/exec.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "worker/process/cgroup_place.h"
-#include "worker/process/pid_namespace.h"
 
 /* ---- control group ---- */
 

@@ -1,4 +1,4 @@
-#include "worker/process/pid_namespace.h"
+#include "worker/process/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,6 +8,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/model/record.h"
 #include <stdint.h>
 
 struct subprocess {
@@ -21,5 +22,26 @@ struct subprocess {
  * error, or the end of it if that does not fit. -1: it could not be started, or was killed at the time limit
  * (ERR_LIMIT). */
 int subprocess_run (const struct subprocess *subprocess, struct buf *out, int *status, struct err *err);
+
+/* ---- packets ---- */
+
+/* Sends one record a packet, over a pair of SEQPACKET sockets between two processes of the worker.
+ *
+ * The kernel keeps packets whole and in order. The receiver distrusts the sender as wire.h does, because others that
+ * have the descriptor may write anything. Any thread; no state. */
+
+enum { PACKET_BYTES_MAX = 32 * 1024 };
+
+enum packet {
+    PACKET_NONE, /* none now */
+    PACKET_OVER, /* none any more: the other end is closed */
+    PACKET_RECORD,
+    PACKET_REFUSED, /* not such a record, or too long */
+};
+
+/* Waits for room, and raises no SIGPIPE. Errors name the record. */
+int packet_send (int fd, const struct record *record, const void *value, struct err *err);
+/* Never waits. RECORD and REFUSED: `*raw` are the bytes, cut to PACKET_BYTES_MAX. Both live in the arena. */
+enum packet packet_receive (int fd, const struct record *record, void *out, struct text *raw, struct arena *arena);
 
 #endif

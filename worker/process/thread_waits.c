@@ -1,4 +1,4 @@
-#include "worker/process/thread_waits.h"
+#include "worker/process/exec.h"
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"

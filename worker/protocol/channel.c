@@ -1,4 +1,4 @@
-#include "worker/protocol/channel.h"
+#include "worker/protocol/evidence.h"
 
 #include <assert.h>
 #include <errno.h>

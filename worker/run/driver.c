@@ -1,13 +1,11 @@
-#include "worker/run/driver.h"
+#include "worker/run/join.h"
 
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/loop.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
-#include "worker/attempt/result_store.h"
 #include "worker/core/member.h"
-#include "worker/process/containment.h"
 #include "worker/process/exec.h"
 #include "worker/sandbox/confine.h"
 #include <assert.h>

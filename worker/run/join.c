@@ -2,9 +2,9 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/program_start.h"
 #include "common/io/safe_path.h"
-#include "common/io/tcp_try.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

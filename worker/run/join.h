@@ -85,4 +85,14 @@ struct ticket {
 /* ERR_REFUSED: others may read the file; ERR_PARSE: not a ticket. Never quotes its content. */
 int ticket_load (struct ticket *ticket, const char *path, struct err *err);
 
+/* ---- driver.c ---- */
+
+/* The main loop of a worker in a run: one loop, one connection, one member, at most one attempt.
+ *
+ * It performs the member's effects in order, and reports events to it. Nothing in the loop blocks: slow work is a
+ * process of its own. Runs until the member ends the worker. */
+
+/* Call it on the main thread, before any other was started. 0: it ended as told. */
+int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err);
+
 #endif

@@ -18,10 +18,9 @@
 #include "common/io/program_start.h"
 #include "worker/attempt/task.h"
 #include "worker/builtin/builtin.h"
-#include "worker/environment/environment.h"
-#include "worker/facts/facts.h"
+#include "worker/environment/installed.h"
+#include "worker/facts/host_fact_list.h"
 #include "worker/process/self.h"
-#include "worker/run/driver.h"
 #include "worker/run/join.h"
 #include "worker/sandbox/confine.h"
 

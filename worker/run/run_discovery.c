@@ -12,7 +12,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "common/io/work_budget.h"
+#include "common/io/loop.h"
 #include "common/wire/wire.h"
 
 /* HELLO_MS is the pace of the member's own HELLO, and often enough for the spoke to notice a dead connection. */

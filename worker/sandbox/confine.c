@@ -19,7 +19,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "worker/sandbox/confine_sandbox.h"
-#include "worker/sandbox/write_probe.h"
 
 /* ---- socket probe ---- */
 
@@ -76,7 +75,7 @@ static void socket_probe_open (struct socket_probe *probe, const char *scratch)
         probe->path_fd = listening (&probe->path, sizeof probe->path);
 }
 
-/* Bits of PROBE_PATH_SOCKET and PROBE_ABSTRACT_SOCKET (write_probe.h) that are open. */
+/* Bits of PROBE_PATH_SOCKET and PROBE_ABSTRACT_SOCKET (confine_sandbox.h) that are open. */
 static uint32_t socket_probe_try_connect (const struct socket_probe *probe)
 {
     return (reaches (probe->path_fd, &probe->path, sizeof probe->path) ? PROBE_BIT (PROBE_PATH_SOCKET) : 0) |
@@ -184,7 +183,7 @@ static bool can_move_with_all_above (const struct confine_paths *paths, const ch
     return open_probe;
 }
 
-/* Bits of PROBE_OWN_* (write_probe.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
+/* Bits of PROBE_OWN_* (confine_sandbox.h) that are open; `*where`: one path of them, or NULL. `shown`: the folder of the
  * constant path; NULL: none. `moves`: also tries to remove names, which others briefly miss if it works. */
 static uint32_t sliceup_files_probe (const struct confine_paths *paths, const char *shown, bool moves,
                                      const char **where)

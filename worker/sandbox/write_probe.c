@@ -1,5 +1,4 @@
-/* write_probe.c - see write_probe.h. */
-#include "worker/sandbox/write_probe.h"
+/* write_probe.c - see confine_sandbox.h. */
 
 #include <assert.h>
 #include <dirent.h>
@@ -377,7 +376,7 @@ static bool proc_root (const struct trial *trial)
     return creates_below (trial, "/proc/self/root");
 }
 
-/* The worker is the parent. A pid namespace hides it, but its init process is process 1 there (pid_namespace.h). */
+/* The worker is the parent. A pid namespace hides it, but its init process is process 1 there (pid_namespace.c). */
 static bool worker_root (const struct trial *trial)
 {
     char root[64];
