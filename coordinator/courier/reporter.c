@@ -8,7 +8,7 @@
 #include "common/base/duration.h"
 #include "common/io/fd.h"
 
-/* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_protocol.h). */
+/* What a coordinator keeps of a sentence is 1 KiB (coordinator/launch/launch_private.h). */
 enum { REPORTER_PROTOCOL = 1, WHY_MAX_BYTES = 1000, RECEIVED_MAX_BYTES = 160 };
 
 void reporter_init (struct reporter *reporter, int fd)
@@ -16,17 +16,35 @@ void reporter_init (struct reporter *reporter, int fd)
     *reporter = (struct reporter){ .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .awaited = "", .jump_host = "" };
 }
 
-/* Uses `line` up. Call with the lock held. */
-static void reporter_say (struct reporter *reporter, json_t *line)
+/* One line, unless the last was said; uses `value` and `why` up, which may be NULL. Call with the lock held. */
+static void reporter_say (struct reporter *reporter, bool last, const char *word, json_t *value, json_t *why)
 {
-    char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
+    json_t *line = json_pack ("{s:i, s:o, s:o*}", "sliceup-courier", REPORTER_PROTOCOL, word, value, "why", why);
+    char *words = line && !reporter->over ? json_dumps (line, JSON_COMPACT) : NULL;
+    LOCAL_BUF out = { .max = 8 * WHY_MAX_BYTES }; /* escaped JSON of a sentence */
     if (words) {
-        LOCAL_BUF out = { .max = 8 * WHY_MAX_BYTES }; /* escaped JSON of a sentence */
         buf_printf (&out, "%s\n", words);
         (void) fd_write (reporter->fd, out.ptr, out.len); /* an error: the coordinator is gone */
     }
+    reporter->over = reporter->over || last;
     free (words);
     json_decref (line);
+}
+
+static void reporter_say_locked (struct reporter *reporter, bool last, const char *word, json_t *value, json_t *why)
+{
+    pthread_mutex_lock (&reporter->lock);
+    reporter_say (reporter, last, word, value, why);
+    pthread_mutex_unlock (&reporter->lock);
+}
+
+/* Made safe and short. */
+static json_t *safe_json (const char *text)
+{
+    LOCAL_BUF safe = { .max = 8 * WHY_MAX_BYTES };
+    buf_escaped (&safe, text_of (text), 0);
+    struct text kept = text_clip (buf_as_text (&safe), WHY_MAX_BYTES);
+    return json_stringn (kept.len ? kept.ptr : "", kept.len);
 }
 
 void reporter_send_step (struct reporter *reporter, enum step step, const char *awaited)
@@ -35,9 +53,8 @@ void reporter_send_step (struct reporter *reporter, enum step step, const char *
     bool news = step != reporter->step || *reporter->awaited == '\0';
     reporter->step = step;
     reporter->awaited = awaited;
-    if (news && !reporter->over)
-        reporter_say (reporter,
-                      json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "step", step_name (step)));
+    if (news)
+        reporter_say (reporter, false, "step", json_string (step_name (step)), NULL);
     pthread_mutex_unlock (&reporter->lock);
 }
 
@@ -50,10 +67,7 @@ void reporter_set_awaited (struct reporter *reporter, const char *awaited)
 
 void reporter_send_remark (struct reporter *reporter, const char *sentence)
 {
-    pthread_mutex_lock (&reporter->lock);
-    if (!reporter->over)
-        reporter_say (reporter, json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "found", sentence));
-    pthread_mutex_unlock (&reporter->lock);
+    reporter_say_locked (reporter, false, "found", json_string (sentence), NULL);
 }
 
 void reporter_set_jump_host (struct reporter *reporter, const char *jump)
@@ -65,13 +79,7 @@ void reporter_set_jump_host (struct reporter *reporter, const char *jump)
 
 void reporter_send_carries (struct reporter *reporter, const char *why)
 {
-    LOCAL_BUF safe = { .max = 8 * WHY_MAX_BYTES };
-    buf_escaped (&safe, text_of (why), 0);
-    pthread_mutex_lock (&reporter->lock);
-    if (!reporter->over)
-        reporter_say (reporter,
-                      json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, "carries", buf_c (&safe)));
-    pthread_mutex_unlock (&reporter->lock);
+    reporter_say_locked (reporter, false, "carries", safe_json (why), NULL);
 }
 
 void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
@@ -84,35 +92,26 @@ void reporter_send_worker_answer (struct reporter *reporter, struct text answer)
     pthread_mutex_unlock (&reporter->lock);
 }
 
-/* Sends `word` with its text, made safe and short. Call with the lock held. */
-static void say_last (struct reporter *reporter, const char *word, const char *name, const char *why)
-{
-    if (reporter->over)
-        return;
-    LOCAL_BUF safe = { .max = 8 * WHY_MAX_BYTES };
-    buf_escaped (&safe, text_of (why), 0);
-    struct text kept = text_clip (buf_as_text (&safe), WHY_MAX_BYTES);
-    json_t *line = json_pack ("{s:i, s:s}", "sliceup-courier", REPORTER_PROTOCOL, word, name);
-    if (line && strcmp (word, "refused") == 0)
-        json_object_set_new (line, "why", json_stringn (kept.ptr, kept.len));
-    else if (line)
-        json_object_set_new (line, word, json_stringn (kept.ptr, kept.len));
-    reporter_say (reporter, line);
-    reporter->over = true;
-}
-
 void reporter_send_refused_in (struct reporter *reporter, enum step step, const char *why)
 {
-    pthread_mutex_lock (&reporter->lock);
-    say_last (reporter, "refused", step_name (step), why);
-    pthread_mutex_unlock (&reporter->lock);
+    reporter_say_locked (reporter, true, "refused", json_string (step_name (step)), safe_json (why));
 }
 
 void reporter_send_refused (struct reporter *reporter, const char *why)
 {
     pthread_mutex_lock (&reporter->lock);
-    say_last (reporter, "refused", step_name (reporter->step), why);
+    reporter_say (reporter, true, "refused", json_string (step_name (reporter->step)), safe_json (why));
     pthread_mutex_unlock (&reporter->lock);
+}
+
+void reporter_send_left (struct reporter *reporter)
+{
+    reporter_say_locked (reporter, true, "left", json_true (), NULL);
+}
+
+void reporter_send_ended (struct reporter *reporter, const char *how)
+{
+    reporter_say_locked (reporter, true, "ended", safe_json (how), NULL);
 }
 
 void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms, struct text received, struct err *err)
@@ -125,22 +124,6 @@ void reporter_describe_timeout (struct reporter *reporter, uint64_t deadline_ms,
              TEXT_ARG (received));
     if (*reporter->jump_host)
         err_prefix (err, "jump host %s", reporter->jump_host);
-    pthread_mutex_unlock (&reporter->lock);
-}
-
-void reporter_send_left (struct reporter *reporter)
-{
-    pthread_mutex_lock (&reporter->lock);
-    if (!reporter->over)
-        reporter_say (reporter, json_pack ("{s:i, s:b}", "sliceup-courier", REPORTER_PROTOCOL, "left", 1));
-    reporter->over = true;
-    pthread_mutex_unlock (&reporter->lock);
-}
-
-void reporter_send_ended (struct reporter *reporter, const char *how)
-{
-    pthread_mutex_lock (&reporter->lock);
-    say_last (reporter, "ended", "", how);
     pthread_mutex_unlock (&reporter->lock);
 }
 

@@ -11,6 +11,9 @@
 #include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 #include <libssh/libssh.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ssh_login {
@@ -34,11 +37,6 @@ int ssh_authenticate (ssh_session session, const char *user, const struct reques
 /* Runs a command in a session's channel, as root if the request says so: an error has sudo's words. */
 int ssh_run (ssh_session session, ssh_channel channel, const struct request_ssh *ssh, const char *command,
              struct err *err);
-/* agent.c - the agent at SSH_AUTH_SOCK as libssh gets it: a thread passes messages on, and with `identities_only` leaves
- * out keys that are not those of `identities` (ssh_config(5), IdentitiesOnly), which libssh 0.10 cannot. */
-bool agent_open (ssh_session session, const struct request_ssh *ssh); /* false: it cannot be reached */
-uint32_t agent_close (void);                                          /* how many keys libssh was told of */
-
 /* host_key.c - checks the host key, after the key exchange and before anything else is sent.
  * Both libssh and our own reading of the file must accept the key, because libssh 0.10 ignores "@revoked" lines and
  * negated patterns. Nothing is ever added to the file. */
@@ -73,5 +71,36 @@ enum { PEER_LOST_S = 30, PEER_LOST_CARRIED_S = 12 };
 void dial_watch_peer (int fd, uint32_t within_s);
 /* This machine's address in a connection, as a number. */
 int dial_local_address (int fd, char out[DIAL_ADDRESS_BYTES], struct err *err);
+
+/* ---- pump ---- */
+
+/* Moves bytes between a socket and an ssh channel, both ways, without waiting.
+ *
+ * The owner polls and calls pump_move until nothing moves: reading one channel also buffers packets of others, which
+ * poll does not report again. Only the thread that has the channel's session may call this. */
+
+/* The largest ssh packet (RFC 4253, 6.1); senders wait while this is full. */
+enum { PUMP_CHUNK_BYTES = 32 * 1024 };
+
+struct pump_chunk {
+    size_t at, len;
+    char bytes[PUMP_CHUNK_BYTES];
+};
+
+struct pump {
+    ssh_channel channel;
+    int fd;                    /* non-blocking */
+    struct pump_chunk out, in; /* to the channel, from the channel */
+    bool fd_ended, channel_ended;
+    uint64_t given_bytes; /* to the channel */
+};
+
+/* True: something moved, so more may. */
+bool pump_move (struct pump *pump);
+/* One side ended, and the other has what came before. */
+bool pump_is_over (const struct pump *pump);
+/* What to poll its socket and its session for. */
+short pump_fd_events (const struct pump *pump);
+short pump_session_events (const struct pump *pump);
 
 #endif
