@@ -78,12 +78,11 @@ enum { LOOK_MAX_BYTES = 1024 }; /* a keyword is within this much of the line's s
 
 static const struct {
     const char *word;
-    bool is_indented;
     enum xla_line_kind kind;
-} keywords[] = { { "Metric", false, XLA_LINE_METRIC },          { "Counter", false, XLA_LINE_COUNTER },
-                 { "TotalSamples", true, XLA_LINE_SAMPLES },    { "Accumulator", true, XLA_LINE_TOTAL },
-                 { "ValueRate", true, XLA_LINE_RATE },          { "Rate", true, XLA_LINE_RATE },
-                 { "Percentiles", true, XLA_LINE_PERCENTILES }, { "Value", true, XLA_LINE_VALUE } };
+} keywords[] = { { "Metric", XLA_LINE_METRIC },           { "Counter", XLA_LINE_COUNTER },
+                 { "TotalSamples", XLA_LINE_SAMPLES },    { "Accumulator", XLA_LINE_TOTAL },
+                 { "ValueRate", XLA_LINE_RATE },          { "Rate", XLA_LINE_RATE },
+                 { "Percentiles", XLA_LINE_PERCENTILES }, { "Value", XLA_LINE_VALUE } };
 enum { KEYWORDS = sizeof keywords / sizeof keywords[0] };
 static const char header[] = "[MetricsData; step=", indent[] = "  ";
 

@@ -13,21 +13,19 @@ static void log_say (const struct log *log, const char *format, va_list args)
     int len = vsnprintf (message, sizeof message, format, args);
     if (len < 0)
         return;
-    struct buf line = { .max = 16 * LINE_BYTES_MAX };
+    LOCAL_BUF line = { .max = 16 * LINE_BYTES_MAX };
     buf_puts (&line, log->program ? log->program : "sliceup");
     buf_puts (&line, ": ");
     buf_escaped (&line, text_of (message), 0);
     buf_puts (&line, len >= LINE_BYTES_MAX ? "...\n" : "\n");
     if (log->take) {
         log->take (buf_as_text (&line));
-        buf_release (&line);
         return;
     }
     /* One write a line, so that processes do not mix lines. A failed write of a log cannot be reported. */
     size_t written = fwrite (line.ptr, 1, line.len, log->to);
     if (written == line.len)
         (void) fflush (log->to);
-    buf_release (&line);
 }
 
 void log_print (const struct log *log, const char *format, ...)

@@ -125,16 +125,6 @@ static int reader_take_text (struct reader *reader, enum value_kind as, uint64_t
     return 0;
 }
 
-/* `least`: the first length that the next shorter form cannot hold. */
-static int take_long_text (struct reader *reader, enum value_kind kind, uint32_t len_bytes, uint64_t least,
-                           struct wire_value *value, struct err *err)
-{
-    uint64_t len;
-    if (reader_take_number (reader, len_bytes, &len, err) < 0)
-        return -1;
-    return len < least ? longer_than_needed (reader, err) : reader_take_text (reader, kind, len, value, err);
-}
-
 static int take_count (struct reader *reader, enum value_kind kind, uint64_t n, struct wire_value *out, struct err *err)
 {
     uint64_t items = kind == VALUE_MAP ? 2 * n : n;
@@ -149,13 +139,17 @@ static int take_count (struct reader *reader, enum value_kind kind, uint64_t n, 
     return 0;
 }
 
-static int take_long_count (struct reader *reader, enum value_kind kind, uint32_t count_bytes, uint64_t least,
-                            struct wire_value *value, struct err *err)
+/* A length or a count in `bytes`. `least`: the first that the next shorter form cannot hold. */
+static int take_long (struct reader *reader, enum value_kind kind, uint32_t bytes, uint64_t least,
+                      struct wire_value *value, struct err *err)
 {
-    uint64_t count;
-    if (reader_take_number (reader, count_bytes, &count, err) < 0)
+    uint64_t n;
+    if (reader_take_number (reader, bytes, &n, err) < 0)
         return -1;
-    return count < least ? longer_than_needed (reader, err) : take_count (reader, kind, count, value, err);
+    if (n < least)
+        return longer_than_needed (reader, err);
+    return kind == VALUE_TEXT || kind == VALUE_BYTES ? reader_take_text (reader, kind, n, value, err)
+                                                     : take_count (reader, kind, n, value, err);
 }
 
 static int refuse_format (const struct reader *reader, uint8_t format, struct err *err)
@@ -169,9 +163,9 @@ static int take_long_form (struct reader *reader, uint8_t format, struct wire_va
     switch (format) {
     case 0xc2:
     case 0xc3: *value = (struct wire_value){ .kind = VALUE_BOOL, .number = format & 1 }; return 0;
-    case 0xc4: return take_long_text (reader, VALUE_BYTES, 1, 0, value, err);
-    case 0xc5: return take_long_text (reader, VALUE_BYTES, 2, 0x100, value, err);
-    case 0xc6: return take_long_text (reader, VALUE_BYTES, 4, 0x10000, value, err);
+    case 0xc4: return take_long (reader, VALUE_BYTES, 1, 0, value, err);
+    case 0xc5: return take_long (reader, VALUE_BYTES, 2, 0x100, value, err);
+    case 0xc6: return take_long (reader, VALUE_BYTES, 4, 0x10000, value, err);
     case 0xcb: return take_float (reader, value, err);
     case 0xcc:
     case 0xcd:
@@ -181,13 +175,13 @@ static int take_long_form (struct reader *reader, uint8_t format, struct wire_va
     case 0xd1:
     case 0xd2:
     case 0xd3: return take_negative (reader, 1u << (format & 3), value, err);
-    case 0xd9: return take_long_text (reader, VALUE_TEXT, 1, 32, value, err);
-    case 0xda: return take_long_text (reader, VALUE_TEXT, 2, 0x100, value, err);
-    case 0xdb: return take_long_text (reader, VALUE_TEXT, 4, 0x10000, value, err);
-    case 0xdc: return take_long_count (reader, VALUE_LIST, 2, 16, value, err);
-    case 0xdd: return take_long_count (reader, VALUE_LIST, 4, 0x10000, value, err);
-    case 0xde: return take_long_count (reader, VALUE_MAP, 2, 16, value, err);
-    case 0xdf: return take_long_count (reader, VALUE_MAP, 4, 0x10000, value, err);
+    case 0xd9: return take_long (reader, VALUE_TEXT, 1, 32, value, err);
+    case 0xda: return take_long (reader, VALUE_TEXT, 2, 0x100, value, err);
+    case 0xdb: return take_long (reader, VALUE_TEXT, 4, 0x10000, value, err);
+    case 0xdc: return take_long (reader, VALUE_LIST, 2, 16, value, err);
+    case 0xdd: return take_long (reader, VALUE_LIST, 4, 0x10000, value, err);
+    case 0xde: return take_long (reader, VALUE_MAP, 2, 16, value, err);
+    case 0xdf: return take_long (reader, VALUE_MAP, 4, 0x10000, value, err);
     default: return refuse_format (reader, format, err);
     }
 }

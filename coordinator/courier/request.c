@@ -229,17 +229,13 @@ static int take_launch (struct request *request, struct text line, const json_t 
 static int parse_into (struct request *request, struct text launch_line, struct err *err)
 {
     bool joins = launch_line.ptr != NULL;
-    json_t *launch = joins ? json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    int rc = -1;
+    json_auto_t *launch = joins ? json_loadb (launch_line.ptr, launch_line.len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     if (!json_is_object (request->order))
-        err_set (err, ERR_PARSE, "order: expected a JSON object on the first line");
-    else if (joins && (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES))
-        err_set (err, ERR_PARSE, "launch line: expected a JSON object of less than %d bytes on the second line",
-                 REQUEST_LAUNCH_MAX_BYTES);
-    else if ((rc = request_take_order (request, err)) == 0 && joins)
-        rc = take_launch (request, launch_line, launch, err);
-    json_decref (launch);
-    return rc;
+        return err_set (err, ERR_PARSE, "order: expected a JSON object on the first line");
+    if (joins && (!json_is_object (launch) || launch_line.len >= REQUEST_LAUNCH_MAX_BYTES))
+        return err_set (err, ERR_PARSE, "launch line: expected a JSON object of less than %d bytes on the second line",
+                        REQUEST_LAUNCH_MAX_BYTES);
+    return request_take_order (request, err) || (joins && take_launch (request, launch_line, launch, err)) ? -1 : 0;
 }
 
 int request_parse (struct request *request, struct text courier_line, struct text launch_line, struct err *err)
@@ -255,27 +251,21 @@ int request_parse (struct request *request, struct text courier_line, struct tex
 
 int request_set_way (struct request *request, const char *address, const uint16_t ports[CARRIER_ENDS], struct err *err)
 {
-    json_t *launch = json_loads (request->launch, JSON_REJECT_DUPLICATES, NULL);
-    char *words = NULL;
-    int rc = -1;
+    json_auto_t *launch = json_loads (request->launch, JSON_REJECT_DUPLICATES, NULL);
     if (launch && ports) {
         json_object_set_new (launch, "control_port", json_integer (ports[CARRIER_CONTROL]));
         json_object_set_new (launch, "bulk_port", json_integer (ports[CARRIER_BULK]));
     }
-    if (launch && json_object_set_new (launch, "address", json_string (address)) == 0)
-        words = json_dumps (launch, JSON_COMPACT);
-    if (!words || strlen (words) >= REQUEST_LAUNCH_MAX_BYTES) {
-        err_set (err, ERR_LIMIT,
-                 "launch line: the address of this machine is too long for it: set coordinator.address");
-        goto out;
-    }
-    request->launch = text_copy (&request->arena, text_of (words)).ptr;
-    request->needs_address = false;
-    rc = 0;
-out:
+    bool set = launch && json_object_set_new (launch, "address", json_string (address)) == 0;
+    char *words = set ? json_dumps (launch, JSON_COMPACT) : NULL;
+    bool fits = words && strlen (words) < REQUEST_LAUNCH_MAX_BYTES;
+    if (fits)
+        request->launch = text_copy (&request->arena, text_of (words)).ptr;
+    request->needs_address &= !fits;
     free (words);
-    json_decref (launch);
-    return rc;
+    return fits ? 0
+                : err_set (err, ERR_LIMIT,
+                           "launch line: the address of this machine is too long for it: set coordinator.address");
 }
 
 void request_release (struct request *request)

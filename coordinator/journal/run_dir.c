@@ -343,23 +343,17 @@ int run_addresses_load (const struct run_dir *dir, struct run_addresses *hub, st
 {
     char path[RUN_PATH_BYTES];
     LOCAL_BUF text = { .max = 4096 };
-    json_t *object = NULL;
-    int rc = -1;
     if (file_read (run_dir_path (dir, "hub.json", path), &text, err) < 0)
-        goto out;
-    object = json_loadb ((const char *) text.ptr, text.len, 0, NULL);
+        return -1;
+    json_auto_t *object = json_loadb ((const char *) text.ptr, text.len, 0, NULL);
     if (object && run_dir_take_port (object, "control_port", &hub->control_port) &&
         run_dir_take_port (object, "bulk_port", &hub->bulk_port) &&
         run_dir_take_port (object, "events_port", &hub->events_port) &&
         take_string (object, "address", hub->address, sizeof (hub->address)) &&
         take_string (object, "reach", hub->reach, sizeof (hub->reach)) &&
         take_string (object, "public_key", hub->public_key, sizeof (hub->public_key)))
-        rc = 0;
-    else
-        err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
-out:
-    json_decref (object);
-    return rc;
+        return 0;
+    return err_set (err, ERR_DAMAGE, "%s is damaged: it lacks values that a coordinator writes there", path);
 }
 
 /* ---- folders of the home ---- */

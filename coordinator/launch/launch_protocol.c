@@ -177,19 +177,16 @@ static bool is_meant_for_us (const struct launch_parser *parser)
 /* A whole line: a word, a broken word, or something else. */
 static int receive_line (const struct launch_parser *parser, struct launch_report *reply, struct err *err)
 {
-    int rc = 0;
     if (parser->too_long || parser->line_len == 0 || parser->line[0] != '{')
         return 0;
-    json_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *words = json_loadb (parser->line, parser->line_len, JSON_REJECT_DUPLICATES, NULL);
     *reply = (struct launch_report){ 0 };
     if (!words && is_meant_for_us (parser))
         return err_set (err, ERR_PARSE, "the worker's answer cannot be parsed, expected one line of JSON");
     if (words && json_object_get (words, "sliceup-worker"))
-        rc = answer_of (words, reply, err);
-    else if (words && parser->courier && json_object_get (words, "sliceup-courier"))
-        rc = courier_reply (words, reply, err);
-    json_decref (words);
-    return rc;
+        return answer_of (words, reply, err);
+    bool courier = words && parser->courier && json_object_get (words, "sliceup-courier");
+    return courier ? courier_reply (words, reply, err) : 0;
 }
 
 static void receive_byte (struct launch_parser *parser, char byte)

@@ -347,7 +347,8 @@ void driver_release_held (struct driver *driver)
         if (!is_begun (driver) || !may_perform (driver))
             break;
         struct held_effect taken = *held;
-        *held = (struct held_effect){ 0 };
+        held->bytes = (struct text){ 0 }; /* what it owned is taken */
+        held->arena = (struct arena){ 0 };
         held_done (&driver->held);
         if (taken.kind == HELD_PUBLISH)
             driver_publish (driver, &taken);

@@ -6,6 +6,8 @@
 #ifndef SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 #define SLICEUP_COORDINATOR_RUN_DRIVER_PRIVATE_H
 
+#include <sys/queue.h>
+
 #include "common/io/clock.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
@@ -113,10 +115,11 @@ struct held_effect {
     struct text storage;            /* in `arena` */
     text_list covers;               /* in `arena` */
     struct arena arena;
+    STAILQ_ENTRY (held_effect) next;
 };
-struct held_effect_queue {
-    struct held_effect *items;
-    uint32_t first, n, capacity;
+struct held_effect_queue { /* {0} is an empty one */
+    STAILQ_HEAD (, held_effect) items;
+    uint32_t n;
 };
 
 void held_release (struct held_effect_queue *queue);

@@ -2,42 +2,19 @@
 
 #include <string.h>
 
-static struct held_effect *held_at (struct held_effect_queue *queue, uint32_t i)
-{
-    return &queue->items[(queue->first + i) % queue->capacity];
-}
-
-static void held_clear (struct held_effect *held)
-{
-    mem_free ((void *) held->bytes.ptr);
-    arena_release (&held->arena);
-    *held = (struct held_effect){ 0 };
-}
-
 void held_release (struct held_effect_queue *queue)
 {
-    for (uint32_t i = 0; i < queue->n; i++)
-        held_clear (held_at (queue, i));
-    mem_free (queue->items);
-    *queue = (struct held_effect_queue){ 0 };
-}
-
-static void held_grow (struct held_effect_queue *queue)
-{
-    uint32_t capacity = queue->capacity ? 2 * queue->capacity : 64;
-    struct held_effect *items = mem_array (capacity, sizeof (*items));
-    for (uint32_t i = 0; i < queue->n; i++)
-        items[i] = *held_at (queue, i);
-    mem_free (queue->items);
-    *queue = (struct held_effect_queue){ items, 0, queue->n, capacity };
+    while (queue->n)
+        held_done (queue);
 }
 
 struct held_effect *held_add (struct held_effect_queue *queue, uint64_t after_index)
 {
-    if (queue->n == queue->capacity)
-        held_grow (queue);
-    struct held_effect *held = held_at (queue, queue->n++);
-    *held = (struct held_effect){ .after_index = after_index };
+    struct held_effect *held = mem_alloc (sizeof (*held));
+    held->after_index = after_index;
+    if (queue->n++ == 0)
+        STAILQ_INIT (&queue->items);
+    STAILQ_INSERT_TAIL (&queue->items, held, next);
     return held;
 }
 
@@ -51,14 +28,18 @@ void held_copy_bytes (struct held_effect *held, struct text bytes)
 
 struct held_effect *held_ready (struct held_effect_queue *queue, uint64_t durable_index)
 {
-    return queue->n == 0 || held_at (queue, 0)->after_index > durable_index ? NULL : held_at (queue, 0);
+    struct held_effect *first = STAILQ_FIRST (&queue->items);
+    return first && first->after_index <= durable_index ? first : NULL;
 }
 
 void held_done (struct held_effect_queue *queue)
 {
-    held_clear (held_at (queue, 0));
-    queue->first = (queue->first + 1) % queue->capacity;
+    struct held_effect *held = STAILQ_FIRST (&queue->items);
+    STAILQ_REMOVE_HEAD (&queue->items, next);
     queue->n--;
+    mem_free ((void *) held->bytes.ptr);
+    arena_release (&held->arena);
+    mem_free (held);
 }
 
 /* ---- remark queue ---- */

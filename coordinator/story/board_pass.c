@@ -338,11 +338,10 @@ void board_suspects_named (struct board *board, const struct fact_suspects_named
     isolation->rung = named->key.rung;
     isolation->passes_n = named->passes;
     isolation->over = true;
-    struct buf folded = { .max = BOARD_CAUSE_MAX_BYTES };
+    LOCAL_BUF folded = { .max = BOARD_CAUSE_MAX_BYTES };
     board_print_hosts (board, named->suspects.items, named->suspects.n, &folded);
     board_text_set (&isolation->suspects, buf_as_text (&folded), BOARD_CAUSE_MAX_BYTES);
     board_text_set (&isolation->why, named->why, BOARD_CAUSE_MAX_BYTES);
-    buf_release (&folded);
     struct board_pass *pass = &board->rungs[named->key.rung].passes[named->key.pass];
     board->rungs[named->key.rung].changed = pass->changed = board->revision;
     if (pass->groups.items)

@@ -399,20 +399,18 @@ static json_t *json_attempt (const struct msg_run *run, const struct command_con
                               json_text (run->nonce), "run", json_text (context->run_hex), "host",
                               json_text (context->host), "rung", json_text (run->rung.id), "pass",
                               enum_name_of (&pass_names, run->key.pass), "attempt", (json_int_t) run->key.attempt);
-    json_t *place_in_group = json_pack (
+    json_auto_t *place_in_group = json_pack (
         "{s:s, s:I, s:I, s:o, s:o}", "scope", slice ? "slice" : "host", "rank", (json_int_t) (slice ? run->rank : 0),
         "world", (json_int_t) (slice ? run->world : 1), "address", json_text (run->address), "mesh", json_mesh (run));
     struct text backend = run->rung.backend.len ? run->rung.backend : run->profile.backend;
-    json_t *rest = json_pack ("{s:I, s:o, s:I, s:s, s:i}", "devices_per_host",
-                              (json_int_t) run->profile.devices_per_host, "backend", json_text (backend), "secret",
-                              (json_int_t) run->secret, "warm", enum_name_of (&warm_names, run->rung.warm),
-                              "stacks_signal", STACKS_SIGNAL);
+    json_auto_t *rest = json_pack ("{s:I, s:o, s:I, s:s, s:i}", "devices_per_host",
+                                   (json_int_t) run->profile.devices_per_host, "backend", json_text (backend), "secret",
+                                   (json_int_t) run->secret, "warm", enum_name_of (&warm_names, run->rung.warm),
+                                   "stacks_signal", STACKS_SIGNAL);
     struct text stacks = text_format (arena, "%.*s/" COMMAND_STACKS, TEXT_ARG (context->scratch));
     json_object_update (line, place_in_group);
     json_object_update (line, rest);
     json_object_set_new (line, "stacks_file", json_text (stacks));
-    json_decref (place_in_group);
-    json_decref (rest);
     if (run->rung.hold_ms)
         json_object_set_new (line, "hold_ms", json_integer ((json_int_t) run->rung.hold_ms));
     if (run->profile.shapes.n)

@@ -437,17 +437,14 @@ static void work (enum task_kind kind, const struct task_context *context, const
 static int task_process_carry_out (enum task_kind kind, const struct task_context *context, struct arena *arena,
                                    struct err *err)
 {
-    struct buf bytes;
+    LOCAL_BUF bytes = { 0 };
     struct msg_run run = { 0 };
     struct task_request request;
     struct task_answer answer = { 0 };
-    int rc = task_channel_get_request (SPAWN_CHANNEL_FD, &bytes, arena, &run, &request, err);
-    if (rc == 0) {
-        work (kind, context, &request, arena, &answer);
-        rc = task_channel_put_answer (SPAWN_CHANNEL_FD, &answer, err);
-    }
-    buf_release (&bytes);
-    return rc;
+    if (task_channel_get_request (SPAWN_CHANNEL_FD, &bytes, arena, &run, &request, err) < 0)
+        return -1;
+    work (kind, context, &request, arena, &answer);
+    return task_channel_put_answer (SPAWN_CHANNEL_FD, &answer, err);
 }
 
 int task_main (int argc, char **argv)

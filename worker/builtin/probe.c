@@ -219,16 +219,14 @@ static json_t *json_failure (const struct probe_report *report)
 
 static int probe_print_json (const struct probe_report *report, const char *plugin, struct err *err)
 {
-    json_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/2", "plugin",
-                             json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS, "client",
-                             report->client, "steps", json_steps (report), "found", json_findings (report), "notes",
-                             json_notes (report), "peak_bytes", (json_int_t) report->peak_bytes, "failure",
-                             json_failure (report));
-    int rc = json_dumpf (all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) < 0 || putchar ('\n') == EOF || fflush (stdout)
-                 ? err_errno (err, ERR_IO, "cannot write to standard output")
-                 : 0;
-    json_decref (all);
-    return rc;
+    json_auto_t *all = json_pack ("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:o}", "schema", "sliceup.probe/2",
+                                  "plugin", json_clean (text_of (plugin)), "works", report->end == PROBE_WORKS,
+                                  "client", report->client, "steps", json_steps (report), "found",
+                                  json_findings (report), "notes", json_notes (report), "peak_bytes",
+                                  (json_int_t) report->peak_bytes, "failure", json_failure (report));
+    return json_dumpf (all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) < 0 || putchar ('\n') == EOF || fflush (stdout)
+               ? err_errno (err, ERR_IO, "cannot write to standard output")
+               : 0;
 }
 
 /* ---- the command line ---- */

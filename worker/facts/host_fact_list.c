@@ -106,10 +106,7 @@ void host_fact_add_number (struct host_fact_list *list, const char *name, uint64
 
 struct text host_fact_find (const struct host_fact_list *list, const char *name)
 {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (text_is (list->items[i].name, name))
-            return list->items[i].value;
-    return (struct text){ 0 };
+    return var_value (&(var_list){ (struct var *) list->items, list->n }, name);
 }
 
 /* ---- files ---- */

@@ -19,10 +19,7 @@ void probe_report_release (struct probe_report *report)
 
 struct text probe_report_find_value (const struct probe_report *report, const char *name)
 {
-    for (uint32_t i = 0; i < report->findings_n; i++)
-        if (text_is (report->findings[i].name, name))
-            return report->findings[i].value;
-    return (struct text){ 0 };
+    return var_value (&(var_list){ (struct var *) report->findings, report->findings_n }, name);
 }
 
 bool probe_report_find_number (const struct probe_report *report, const char *name, uint64_t *out)
@@ -307,19 +304,6 @@ static void judge_hung (struct probe_report *report)
                              "this host start alone (TPU_PROCESS_BOUNDS=1,1,1 with TPU_CHIPS_PER_PROCESS_BOUNDS)");
 }
 
-static const char *signal_name (int number)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = { { SIGSEGV, "SIGSEGV" }, { SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" }, { SIGILL, "SIGILL" },
-                  { SIGFPE, "SIGFPE" },   { SIGTRAP, "SIGTRAP" }, { SIGSYS, "SIGSYS" }, { SIGTERM, "SIGTERM" } };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].number == number)
-            return names[i].name;
-    return "a signal";
-}
-
 /* The probe sends it only to what hangs. */
 static void judge_killed (struct probe_report *report, struct text where)
 {
@@ -337,8 +321,8 @@ static void judge_crashed (struct probe_report *report)
         judge_killed (report, where);
     else
         report_add_printed (report,
-                            text_format (&report->arena, "%.*s: the plugin crashed with %s (%s)", TEXT_ARG (where),
-                                         signal_name (report->signal), strsignal (report->signal)));
+                            text_format (&report->arena, "%.*s: the plugin crashed with SIG%s (%s)", TEXT_ARG (where),
+                                         sigabbrev_np (report->signal), strsignal (report->signal)));
 }
 
 static void judge_left (struct probe_report *report)

@@ -336,7 +336,7 @@ static bool put (struct output *output, struct place *place, struct text bytes)
 /* Towards the coordinator it fits into one chunk. */
 static bool put_mark (struct output *output, struct place *place)
 {
-    struct buf mark = { .max = place->kept.len + MARK_BYTES };
+    LOCAL_BUF mark = { .max = place->kept.len + MARK_BYTES };
     buf_printf (&mark,
                 "%s[sliceup] %" PRIu64 " bytes are cut here: from byte %" PRIu64 ", line %" PRIu64 ", to byte %" PRIu64
                 ", line %" PRIu64 "%s\n",
@@ -346,9 +346,7 @@ static bool put_mark (struct output *output, struct place *place)
     if (place->kept.len)
         buf_printf (&mark, "%s[sliceup] whole again from byte %" PRIu64 " on\n",
                     mark.ptr[mark.len - 1] == '\n' ? "" : "\n", place->to);
-    bool done = put (output, place, buf_as_text (&mark));
-    buf_release (&mark);
-    if (!done)
+    if (!put (output, place, buf_as_text (&mark)))
         return false;
     place->cutting = false;
     place->unmarked_bytes = place->half_len = place->block_lines = 0;

@@ -117,9 +117,8 @@ static int evidence_read_parts (const json_t *line, struct json_budget *budget, 
     if (json_object_size (parts) > 0)
         out->items = arena_array (budget->arena, json_object_size (parts), sizeof (struct var));
     json_object_foreach (parts, name, digest) {
-        json_t *pair = json_pack ("{s:s, s:O}", "name", name, "value", digest);
+        json_auto_t *pair = json_pack ("{s:s, s:O}", "name", name, "value", digest);
         rc = json_read_record (pair, &var_record, &out->items[out->n++], budget, NULL);
-        json_decref (pair);
         if (rc < 0)
             break;
     }

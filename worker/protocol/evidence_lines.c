@@ -99,14 +99,13 @@ static int take_vars (struct evidence *evidence, json_t *items, const char *memb
 int evidence_take_bundle (struct evidence *evidence, const json_t *line, struct err *err)
 {
     const json_t *items = json_object_get (line, "items");
-    json_t *spelled = json_is_object (items) ? json_object () : NULL, *value;
+    json_auto_t *spelled = json_is_object (items) ? json_object () : NULL;
+    json_t *value;
     LOCAL_ARENA arena = { 0 };
     const char *name;
     json_object_foreach ((json_t *) items, name, value)
         json_object_set (spelled, requirement_normal_name (text_of (name), &arena).ptr, value);
-    int rc = take_vars (evidence, spelled, "items", offsetof (struct result, bundle), err);
-    json_decref (spelled);
-    return rc;
+    return take_vars (evidence, spelled, "items", offsetof (struct result, bundle), err);
 }
 
 int evidence_take_policy (struct evidence *evidence, const json_t *line, struct err *err)
