@@ -242,12 +242,10 @@ static int make_durable (struct manifest_entry *entry, int fd, bool at_once, str
 static int seal_entry (int root, struct manifest_entry *entry, bool at_once, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
-    int fd = tree_open_entry (root, &entry->at, err);
+    LOCAL_FD fd = tree_open_entry (root, &entry->at, err);
     if (fd < 0)
         return -1;
-    int rc = make_durable (entry, fd, at_once, err);
-    close (fd);
-    return rc ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown))
+    return make_durable (entry, fd, at_once, err) ? err_prefix (err, "\"%s\"", tree_print_path (entry->at.path, shown))
                                                   : 0;
 }
 

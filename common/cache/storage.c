@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/io/proc.h"
 #include "common/io/safe_path.h"
 
@@ -135,14 +136,12 @@ int storage_id (const char *root, bool make, char id[STORAGE_ID_BYTES], struct e
 {
     if (make && folder_make (root, 0755, err))
         return err_prefix (err, "cache root");
-    int fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    LOCAL_FD fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return err_set (err, ERR_STATE, "there is no cache root %.200s on this host", root);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open cache root %.200s", root);
-    int rc = id_of (fd, root, make, id, err);
-    close (fd);
-    return rc;
+    return id_of (fd, root, make, id, err);
 }
 
 static void storage_describe (const struct proc_mount *mount, char *out, size_t out_bytes)

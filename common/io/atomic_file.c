@@ -59,14 +59,13 @@ static int atomic_file_read_all (int fd, const char *path, struct buf *out, stru
 
 int file_read (const char *path, struct buf *out, struct err *err)
 {
-    int fd = plain_file_open (path, O_RDONLY, err);
+    LOCAL_FD fd = plain_file_open (path, O_RDONLY, err);
     if (fd < 0)
         return -1;
     buf_clear (out);
     int rc = atomic_file_read_all (fd, path, out, err);
     if (rc != 0)
         buf_clear (out);
-    close (fd); /* only read: nothing to lose */
     return rc;
 }
 
@@ -157,14 +156,10 @@ static int private_file_read_all (int fd, const char *path, struct buf *out, str
 
 static int read_by (const char *path, int flags, struct buf *out, struct err *err)
 {
-    int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+    LOCAL_FD fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (fd < 0)
         return err_errno (err, ERR_IO, "key file %s cannot be opened", path);
-    int rc = private_file_check (fd, path, out, err);
-    if (rc == 0)
-        rc = private_file_read_all (fd, path, out, err);
-    close (fd);
-    return rc;
+    return private_file_check (fd, path, out, err) || private_file_read_all (fd, path, out, err) ? -1 : 0;
 }
 
 int private_file_read (const char *path, struct buf *out, struct err *err)

@@ -60,3 +60,8 @@ void fd_close (int fd)
     if (fd >= 0)
         close (fd);
 }
+
+void fd_close_local (int *fd)
+{
+    fd_close (*fd);
+}

@@ -23,6 +23,8 @@ int fd_write (int fd, const void *bytes, size_t len);
 /* Reads the beginning of a file and appends a NUL, without waiting; returns how many bytes. 0: missing or empty. */
 size_t file_read_start (const char *path, char *bytes, size_t bytes_max);
 void fd_close (int fd); /* below 0: none */
+void fd_close_local (int *fd);
+#define LOCAL_FD __attribute__ ((cleanup (fd_close_local))) int /* closed at the end of its block; below 0: none */
 
 /* ---- tcp_try.c ---- */
 

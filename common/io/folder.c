@@ -9,20 +9,19 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 
 /* Each level of a tree being removed holds one descriptor; deeper folders are first moved up. */
 enum { DEPTH_MAX = 64, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 int folder_sync (const char *path, struct err *err)
 {
-    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    LOCAL_FD fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno (err, ERR_IO, "folder %s cannot be opened", path);
-    int rc = 0;
     if (fsync (fd) != 0 && errno != EINVAL) /* EINVAL: a file system that has nothing to sync in a folder */
-        rc = err_errno (err, ERR_IO, "folder %s cannot be synced to disk", path);
-    close (fd);
-    return rc;
+        return err_errno (err, ERR_IO, "folder %s cannot be synced to disk", path);
+    return 0;
 }
 
 static int make_one (const char *path, mode_t mode, struct err *err)

@@ -156,9 +156,7 @@ enum metadata_server metadata_ask (const struct metadata_question *question, str
     struct addrinfo *servers = find_server (question, err);
     if (!servers)
         return METADATA_NOWHERE;
-    int fd = connect_server (question, servers, until_ms, err);
+    LOCAL_FD fd = connect_server (question, servers, until_ms, err);
     freeaddrinfo (servers);
-    enum metadata_server found = fd < 0 ? METADATA_ABSENT : ask_server (question, fd, until_ms, bytes, answer, err);
-    fd_close (fd);
-    return found;
+    return fd < 0 ? METADATA_ABSENT : ask_server (question, fd, until_ms, bytes, answer, err);
 }

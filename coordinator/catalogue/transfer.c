@@ -373,16 +373,15 @@ static int check_source (struct text bundle_root, const struct fact_generation *
 static int settle_entry (int to, const struct manifest_entry *entry, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
-    int rc = 0, fd = tree_open_entry (to, &entry->at, err);
+    LOCAL_FD fd = tree_open_entry (to, &entry->at, err);
     if (fd < 0)
         return -1;
     /* Folders stay writable for their owner: an exported folder must be easy to remove. */
     bool file = entry->at.kind == TREE_FILE;
     if ((file && fchmod (fd, entry->at.mode)) || (fsync (fd) && (file || errno != EINVAL)))
-        rc = err_errno (err, ERR_IO, "cannot write the copy of \"%s\" to disk",
-                        tree_print_path (entry->at.path, shown));
-    close (fd);
-    return rc;
+        return err_errno (err, ERR_IO, "cannot write the copy of \"%s\" to disk",
+                          tree_print_path (entry->at.path, shown));
+    return 0;
 }
 
 static int copy_all (const struct generation *from, const struct manifest *manifest, int to, struct err *err)

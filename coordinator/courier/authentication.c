@@ -204,7 +204,7 @@ static bool by_agent (struct authentication *attempt)
 static const char *authentication_read_key (const char *path, char *out, size_t out_bytes)
 {
     struct stat at;
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LOCAL_FD fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return errno == ENOENT ? "(no such file)" : "(cannot be read: check its owner and mode)";
     const char *why = NULL;
@@ -216,7 +216,6 @@ static const char *authentication_read_key (const char *path, char *out, size_t 
     else if ((n = read (fd, out, out_bytes - 1)) < 0 || (size_t) n == out_bytes - 1)
         why = "(not a key file)";
     out[n > 0 ? n : 0] = '\0';
-    (void) close (fd); /* only read */
     return why;
 }
 

@@ -110,7 +110,7 @@ int journal_mark_read (const char *journal_path, const char *run_id, struct jour
     char path[PATH_MAX];
     *out = (struct journal_mark){ .state = MARK_MISSING };
     struct err why = { 0 };
-    int fd = plain_file_open (journal_path_beside (journal_path, ".mark", path), O_RDONLY, &why);
+    LOCAL_FD fd = plain_file_open (journal_path_beside (journal_path, ".mark", path), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -123,7 +123,6 @@ int journal_mark_read (const char *journal_path, const char *run_id, struct jour
             break;
         (void) poll (NULL, 0, LOOK_AGAIN_MS);
     }
-    (void) close (fd); /* opened for reading: nothing to lose */
     return rc;
 }
 

@@ -1,6 +1,7 @@
 #include "worker/probe/child_report.h"
 
 #include "common/base/digest.h"
+#include "common/io/fd.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,19 +142,14 @@ static int look_at_file (const struct plugin *plugin)
     struct stat at;
     child_report_step (STAGE_FILE);
     /* O_NONBLOCK: a pipe of that name must not stop us. */
-    int fd = open (plugin->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    LOCAL_FD fd = open (plugin->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat (fd, &at) < 0) {
         enum owner owner = errno == ENOENT || errno == ENOTDIR ? OWNER_BUNDLE : OWNER_HOST;
-        int rc = child_report_wrong (owner, "cannot read the plugin %s: %s", plugin->path, strerror (errno));
-        if (fd >= 0)
-            close (fd);
-        return rc;
+        return child_report_wrong (owner, "cannot read the plugin %s: %s", plugin->path, strerror (errno));
     }
-    int rc = S_ISREG (at.st_mode)
-                 ? tell_digest (fd)
-                 : child_report_wrong (OWNER_BUNDLE, "the plugin %s is not a regular file", plugin->path);
-    close (fd);
-    return rc;
+    return S_ISREG (at.st_mode)
+               ? tell_digest (fd)
+               : child_report_wrong (OWNER_BUNDLE, "the plugin %s is not a regular file", plugin->path);
 }
 
 /* ---- load, interface ---- */

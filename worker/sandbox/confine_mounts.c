@@ -306,18 +306,18 @@ static int fill_dev (struct mounts *mounts, const char *folder, struct err *err)
 static int make_dev (struct mounts *mounts, struct err *err)
 {
     static const char terminals[] = "newinstance,ptmxmode=0666,mode=600";
-    int fd = open ("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    LOCAL_FD fd = open ("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf (mounts->host_dev, sizeof mounts->host_dev, "/proc/self/fd/%d", fd);
     bool made = fd >= 0 && (set_devices ("/", false, AT_RECURSIVE) == 0 || errno == ENOSYS) &&
                 mount ("sliceup", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=4m,nr_inodes=16384,mode=0755") == 0;
-    int rc = made ? 0 : err_errno (err, ERR_IO, "cannot make a /dev of the program's own");
-    if (rc == 0 && (mkdir ("/dev/pts", 0755) < 0 || symlink ("pts/ptmx", "/dev/ptmx") < 0 ||
-                    mount ("sliceup", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals) < 0))
-        rc = err_errno (err, ERR_IO, "cannot make terminals of the program's own in /dev/pts");
-    if (rc == 0 && (rc = fill_dev (mounts, "/dev", err)) == 0 && set_access ("/dev", false, 0, 0) < 0)
-        rc = err_errno (err, ERR_IO, "cannot make /dev read-only");
-    fd_close (fd);
-    return rc;
+    if (!made)
+        return err_errno (err, ERR_IO, "cannot make a /dev of the program's own");
+    if (mkdir ("/dev/pts", 0755) < 0 || symlink ("pts/ptmx", "/dev/ptmx") < 0 ||
+        mount ("sliceup", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals) < 0)
+        return err_errno (err, ERR_IO, "cannot make terminals of the program's own in /dev/pts");
+    if (fill_dev (mounts, "/dev", err) < 0)
+        return -1;
+    return set_access ("/dev", false, 0, 0) < 0 ? err_errno (err, ERR_IO, "cannot make /dev read-only") : 0;
 }
 
 /* ---- what is out of sight ---- */
@@ -339,18 +339,16 @@ static int hide_folder (struct mounts *mounts, const char *path, struct err *err
     bool inside = directory && path_is_below (directory, path);
     if (inside && strcmp (directory, path) == 0)
         return 0;
-    int fd = inside ? open (directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    LOCAL_FD fd = inside ? open (directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (inside && fd < 0)
         return err_errno (err, ERR_IO, "cannot open %.300s", directory);
-    int rc = 0;
     if (mount ("sliceup", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,nr_inodes=64,mode=0755") < 0)
-        rc = err_errno (err, ERR_IO, "cannot hide %.300s", path);
-    if (rc == 0 && inside)
-        rc = show_again (mounts, fd, err);
-    if (rc == 0 && mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        rc = err_errno (err, ERR_IO, "cannot make %.300s read-only", path);
-    fd_close (fd);
-    return rc;
+        return err_errno (err, ERR_IO, "cannot hide %.300s", path);
+    if (inside && show_again (mounts, fd, err) < 0)
+        return -1;
+    if (mount (NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        return err_errno (err, ERR_IO, "cannot make %.300s read-only", path);
+    return 0;
 }
 
 /* Keys, journals, tickets: a reader could act as another, or block writes by a lock. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/path.h"
+#include "common/io/fd.h"
 
 /* ---- landlock ---- */
 
@@ -100,14 +101,12 @@ static bool passed_over (int code)
 static int open_whole (const struct grant *grant, const char *path, int flags, struct err *err)
 {
     struct stat at;
-    int fd = open (path, O_PATH | O_CLOEXEC | flags);
+    LOCAL_FD fd = open (path, O_PATH | O_CLOEXEC | flags);
     if (fd < 0)
         return passed_over (errno) ? 0 : err_errno (err, ERR_IO, "cannot open %.300s to let programs write it", path);
-    int rc = fstat (fd, &at) < 0 ? err_errno (err, ERR_IO, "cannot inspect %.300s", path) : 0;
-    if (rc == 0 && !S_ISLNK (at.st_mode))
-        rc = add_rule (grant, path, fd, &at, err);
-    close (fd);
-    return rc;
+    if (fstat (fd, &at) < 0)
+        return err_errno (err, ERR_IO, "cannot inspect %.300s", path);
+    return S_ISLNK (at.st_mode) ? 0 : add_rule (grant, path, fd, &at, err);
 }
 
 /* ---- folders with something closed in them ---- */
@@ -216,17 +215,17 @@ static int landlock_restrict (const struct landlock_paths *paths, uint64_t right
     rights |= paths->hidden_n ? LANDLOCK_ACCESS_FS_READ_FILE : 0;
     struct ruleset_attr attr = { .files = rights, .scopes = scopes };
     size_t known_bytes = scopes ? sizeof attr : sizeof attr.files; /* a kernel refuses members that it does not know */
-    int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
+    LOCAL_FD ruleset = (int) syscall (SYS_landlock_create_ruleset, &attr, known_bytes, 0);
     if (ruleset < 0)
         return err_errno (err, ERR_IO, "cannot make a Landlock ruleset");
     struct grant grant = { .paths = paths, .ruleset = ruleset, .rights = rights };
-    int rc = landlock_open_all (&grant, note, err);
-    if (rc == 0 && prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        rc = err_errno (err, ERR_IO, "cannot set no_new_privs");
-    if (rc == 0 && syscall (SYS_landlock_restrict_self, ruleset, 0) < 0)
-        rc = err_errno (err, ERR_IO, "cannot enter the Landlock ruleset");
-    close (ruleset);
-    return rc;
+    if (landlock_open_all (&grant, note, err) < 0)
+        return -1;
+    if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_errno (err, ERR_IO, "cannot set no_new_privs");
+    return syscall (SYS_landlock_restrict_self, ruleset, 0) < 0
+               ? err_errno (err, ERR_IO, "cannot enter the Landlock ruleset")
+               : 0;
 }
 
 /* ---- truncation filter ---- */
