@@ -114,7 +114,7 @@ bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text 
 bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_remain */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
 
-/* ---- curve_key.c ---- */
+/* ---- curve keys ---- */
 
 /* A CURVE key as text (Z85, 40 characters) and as bytes. Pure. */
 

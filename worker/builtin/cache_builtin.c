@@ -286,23 +286,6 @@ static int usage (void)
     return EXIT_WRONG_USAGE;
 }
 
-static int cache_builtin_read_line (struct cache_builtin *builtin, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc)
-            return -1;
-        if (strcmp (argv[i], "--root") == 0)
-            builtin->root = argv[i + 1];
-        else if (strcmp (argv[i], "--least") == 0)
-            builtin->least = argv[i + 1];
-        else if (strcmp (argv[i], "--trust") == 0)
-            builtin->trust = argv[i + 1];
-        else
-            return -1;
-    }
-    return 0;
-}
-
 static void read_protected (struct cache_builtin *builtin)
 {
     const json_t *list = json_object_get (protocol_writer_args (builtin->writer), "protected");
@@ -335,7 +318,10 @@ int cache_builtin_main (int argc, char **argv)
 {
     struct cache_builtin builtin = { .owner = OWNER_CACHE };
     struct err err = { 0 };
-    if (cache_builtin_read_line (&builtin, argc, argv) < 0)
+    const struct word_option known[] = { { "--root", .value = &builtin.root },
+                                         { "--least", .value = &builtin.least },
+                                         { "--trust", .value = &builtin.trust } };
+    if (word_options_read (argc, argv, known, sizeof known / sizeof *known, &err) < 0)
         return usage ();
     builtin.writer = protocol_writer_open (&err);
     int rc = builtin.writer ? check_orders (&builtin, &err) : -1;

@@ -2,6 +2,7 @@
 
 #include "common/io/clock.h"
 #include "worker/process/exec.h"
+#include "worker/process/self.h"
 #include "worker/process/subprocess.h"
 
 #include <assert.h>
@@ -267,22 +268,13 @@ static const char usage[] =
 
 static bool preflight_read_options (int argc, char **argv, struct options *options)
 {
-    for (int i = 1; i < argc; i++) {
-        bool more = i + 1 < argc;
-        if (strcmp (argv[i], "--brief") == 0)
-            options->brief = true;
-        else if (strcmp (argv[i], "--json") == 0)
-            options->json = true;
-        else if (strcmp (argv[i], "--help") == 0)
-            options->help = true;
-        else if (strcmp (argv[i], "--directory") == 0 && more)
-            options->directory = argv[++i];
-        else if (strcmp (argv[i], "--python") == 0 && more)
-            options->python = argv[++i];
-        else
-            return false;
-    }
-    return !(options->brief && options->json);
+    const struct word_option known[] = { { "--brief", .set = &options->brief },
+                                         { "--json", .set = &options->json },
+                                         { "--help", .set = &options->help },
+                                         { "--directory", .value = &options->directory },
+                                         { "--python", .value = &options->python } };
+    return word_options_read (argc, argv, known, sizeof known / sizeof *known, NULL) == 0 &&
+           !(options->brief && options->json);
 }
 
 /* Every start waits for the brief answer, so it skips checks that give only notes. */

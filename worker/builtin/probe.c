@@ -3,6 +3,7 @@
 #include "common/base/duration.h"
 #include "common/base/utf8.h"
 #include "worker/probe/probe_run.h"
+#include "worker/process/self.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -232,55 +233,30 @@ static int probe_print_json (const struct probe_report *report, const char *plug
 /* ---- the command line ---- */
 
 struct options {
-    const char *plugin, *options[OPTIONS_MAX];
+    const char *plugin, *limit, *options[OPTIONS_MAX];
     uint32_t options_n;
     uint64_t limit_ms;
-    bool client, json, help;
+    bool no_client, json, help;
 };
-
-static int read_option (struct options *options, const char *word, struct err *err)
-{
-    struct pjrt_named_value value;
-    if (options->options_n == OPTIONS_MAX)
-        return err_set (err, ERR_USAGE, "--option is given more than %d times", OPTIONS_MAX);
-    options->options[options->options_n++] = word;
-    return option_read (word, &value, err);
-}
-
-static int read_valued (struct options *options, const char *name, const char *value, struct err *err)
-{
-    if (strcmp (name, "--option") == 0)
-        return read_option (options, value, err);
-    if (strcmp (name, "--plugin") == 0)
-        options->plugin = value;
-    else if (!duration_parse (text_of (value), &options->limit_ms) || !options->limit_ms)
-        return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", value);
-    return 0;
-}
-
-static bool takes_value (const char *word)
-{
-    return strcmp (word, "--option") == 0 || strcmp (word, "--plugin") == 0 || strcmp (word, "--timeout") == 0;
-}
 
 static int probe_read_words (int argc, char **argv, struct options *options, struct err *err)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp (argv[i], "--help") == 0)
-            options->help = true;
-        else if (strcmp (argv[i], "--json") == 0)
-            options->json = true;
-        else if (strcmp (argv[i], "--no-client") == 0)
-            options->client = false;
-        else if (!takes_value (argv[i]))
-            return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
-        else if (i + 1 == argc)
-            return err_set (err, ERR_USAGE, "%s needs a value", argv[i]);
-        else if (read_valued (options, argv[i], argv[i + 1], err) < 0)
+    const struct word_option known[] = {
+        { "--help", .set = &options->help },
+        { "--json", .set = &options->json },
+        { "--no-client", .set = &options->no_client },
+        { "--plugin", .value = &options->plugin },
+        { "--timeout", .value = &options->limit },
+        { "--option", .value = options->options, .n = &options->options_n, .most = OPTIONS_MAX },
+    };
+    struct pjrt_named_value value;
+    if (word_options_read (argc, argv, known, sizeof known / sizeof *known, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < options->options_n; i++)
+        if (option_read (options->options[i], &value, err) < 0)
             return -1;
-        else
-            i++;
-    }
+    if (options->limit && (!duration_parse (text_of (options->limit), &options->limit_ms) || !options->limit_ms))
+        return err_set (err, ERR_USAGE, "--timeout is \"%.40s\"; expected a duration such as 30s", options->limit);
     if (!options->help && (!options->plugin || !*options->plugin || strlen (options->plugin) > PATH_MAX_BYTES))
         return err_set (err, ERR_USAGE, "--plugin PATH is required; PATH may have at most %d bytes", PATH_MAX_BYTES);
     return 0;
@@ -296,7 +272,7 @@ static int probe_by_hand (const struct options *options)
                                                    : text_format (&arena, "./%s", options->plugin).ptr,
                                      .options = options->options,
                                      .options_n = options->options_n,
-                                     .client = options->client,
+                                     .client = !options->no_client,
                                      .limit_ms = options->limit_ms,
                                      .echo_fd = -1 };
     probe_report_init (&report);
@@ -313,7 +289,7 @@ static int probe_by_hand (const struct options *options)
 
 int probe_main (int argc, char **argv)
 {
-    struct options options = { .client = true, .limit_ms = LIMIT_MS };
+    struct options options = { .limit_ms = LIMIT_MS };
     struct err err = { 0 };
     if (argc >= 4 && strcmp (argv[1], PROBE_CHILD) == 0)
         probe_child (argv[2], strcmp (argv[3], PROBE_CHILD_CLIENT) == 0, argv + 4);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "worker/environment/restore_state.h"
+#include "worker/process/self.h"
 
 /* ---- build lock ---- */
 
@@ -379,28 +379,19 @@ static int usage (FILE *to)
 /* -1: there is an order; otherwise the exit status. */
 static int request_from_words (struct restore *restore, int argc, char **argv)
 {
-    static const struct option options[] = { { "pins", required_argument, NULL, 'p' },
-                                             { "env-dir", required_argument, NULL, 'e' },
-                                             { "python", required_argument, NULL, 'y' },
-                                             { "wheels", required_argument, NULL, 'w' },
-                                             { "check", no_argument, NULL, 'c' },
-                                             { "help", no_argument, NULL, 'h' },
-                                             { 0 } };
-    int option;
-    optind = 1;
+    bool help = false;
+    const struct word_option known[] = {
+        { "--pins", .value = &restore->pins_path }, { "--env-dir", .value = &restore->env_dir },
+        { "--python", .value = &restore->python },  { "--wheels", .value = &restore->wheels },
+        { "--check", .set = &restore->only_check }, { "--help", .set = &help },
+    };
+    struct err err = { 0 };
     restore->python = "python3";
-    while ((option = getopt_long (argc, argv, "", options, NULL)) != -1) {
-        switch (option) {
-        case 'p': restore->pins_path = optarg; break;
-        case 'e': restore->env_dir = optarg; break;
-        case 'y': restore->python = optarg; break;
-        case 'w': restore->wheels = optarg; break;
-        case 'c': restore->only_check = true; break;
-        case 'h': usage (stdout); return EXIT_AS_PINNED;
-        default: return usage (stderr);
-        }
-    }
-    return restore->pins_path && restore->env_dir && optind == argc ? -1 : usage (stderr);
+    if (word_options_read (argc, argv, known, sizeof known / sizeof *known, &err) < 0)
+        fprintf (stderr, "sliceup-worker restore: %s\n", err.text);
+    else if (help)
+        return usage (stdout), EXIT_AS_PINNED;
+    return !err.text[0] && restore->pins_path && restore->env_dir ? -1 : usage (stderr);
 }
 
 static int request_from_attempt (struct restore *restore, enum owner *owner, struct err *err)

@@ -1,4 +1,4 @@
-/* child_report.h - what the plugin process says of its steps to the process that watches it: a record each (packet.h).
+/* child_report.h - what the plugin process says of its steps to the process that watches it: a record each (subprocess.h).
  *
  * A step is announced before it is begun, so that a plugin that hangs or crashes has named its step. Every step is done
  * once at most. Texts are cut to REPORTER_TEXT_MAX and lose their NULs; they are otherwise as the plugin gave them.

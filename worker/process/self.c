@@ -94,3 +94,34 @@ void loader_lead (struct loader_paths *words, int n, const char *argv0, char **o
     for (int i = 0; i < LOADER_LEAD_WORDS; i++)
         out[i] = lead[i];
 }
+
+/* ---- the words of its commands ---- */
+
+static const struct word_option *word_option_find (const struct word_option *options, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen (options[i].name);
+        if (strncmp (word, options[i].name, len) == 0 && (!word[len] || (word[len] == '=' && options[i].value)))
+            return &options[i];
+    }
+    return NULL;
+}
+
+int word_options_read (int argc, char **argv, const struct word_option *options, size_t n, struct err *err)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct word_option *option = word_option_find (options, n, argv[i]);
+        if (!option)
+            return err_set (err, ERR_USAGE, "unknown option %.100s", argv[i]);
+        const char *joined = strchr (argv[i], '=');
+        if (!option->value)
+            *option->set = true;
+        else if (!joined && i + 1 == argc)
+            return err_set (err, ERR_USAGE, "%s needs a value", option->name);
+        else if (option->n && *option->n == option->most)
+            return err_set (err, ERR_USAGE, "%s is given more than %u times", option->name, option->most);
+        else
+            option->value[option->n ? (*option->n)++ : 0] = joined ? joined + 1 : argv[++i];
+    }
+    return 0;
+}

@@ -5,8 +5,11 @@
 #ifndef SLICEUP_WORKER_PROCESS_SELF_H
 #define SLICEUP_WORKER_PROCESS_SELF_H
 
+#include "common/base/err.h"
 #include "common/base/mem.h"
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- the image ---- */
 
@@ -61,6 +64,18 @@ struct loader_paths {
 /* Fills `out` with LOADER_LEAD_WORDS words, which live in `words`, and `words->loader` with the path to execute; the
  * caller adds the arguments. `n`: pieces of the image. */
 void loader_lead (struct loader_paths *words, int n, const char *argv0, char **out);
+
+/* ---- the words of its commands ---- */
+
+/* A switch, or an option that takes the next word or what stands behind its "=". */
+struct word_option {
+    const char *name; /* "--json" */
+    bool *set;
+    const char **value; /* NULL: a switch */
+    uint32_t *n, most;  /* of a `value` that is a list; NULL: the last one counts */
+};
+/* argv[0] is the command. -1: an unknown option, one without its value, or too many. */
+int word_options_read (int argc, char **argv, const struct word_option *options, size_t n, struct err *err);
 
 /* ---- remote_exec.c: `sliceup-worker exec`: one command of `sliceup exec` on its host ----
  *

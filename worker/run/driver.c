@@ -84,7 +84,7 @@ static void keep_hello (struct sender *sender, uint64_t now_ms)
     sender->hello_at_ms = now_ms + sender->hello_wait_ms;
 }
 
-/* A courier that carries its link anew wrote the ports on this host into its folder (coordinator/courier/carrier.c). */
+/* A courier that carries its link anew wrote the ports on this host into its folder (coordinator/courier/transport_ssh.c). */
 static void sender_look_for_way (struct sender *sender)
 {
     char bytes[sizeof sender->way];

@@ -57,33 +57,16 @@ static const char usage[] =
 
 /* ---- arguments ---- */
 
-static bool worker_take_option (int argc, char **argv, int *i, const char *name, const char **value)
-{
-    size_t len = strlen (name);
-    if (strncmp (argv[*i], name, len) != 0)
-        return false;
-    if (argv[*i][len] == '=')
-        *value = argv[*i] + len + 1;
-    else if (argv[*i][len] == '\0' && *i + 1 < argc)
-        *value = argv[++*i];
-    else
-        return false;
-    return **value != '\0';
-}
-
 static int worker_take_arguments (struct join_loop *join_loop, int argc, char **argv, struct err *err)
 {
     const char *wait = NULL;
-    for (int i = 1; i < argc; i++) {
-        if (worker_take_option (argc, argv, &i, "--ticket", &join_loop->file) ||
-            worker_take_option (argc, argv, &i, "--directory", &join_loop->directory) ||
-            worker_take_option (argc, argv, &i, "--wait", &wait))
-            continue;
-        if (strcmp (argv[i], "--stay") != 0)
-            return err_set (err, ERR_USAGE, "join: '%s' is not an option of join, or its value is missing", argv[i]);
-        join_loop->stay = true;
-    }
-    if (!join_loop->file)
+    const struct word_option known[] = { { "--ticket", .value = &join_loop->file },
+                                         { "--directory", .value = &join_loop->directory },
+                                         { "--wait", .value = &wait },
+                                         { "--stay", .set = &join_loop->stay } };
+    if (word_options_read (argc, argv, known, sizeof known / sizeof *known, err) < 0)
+        return err_prefix (err, "join");
+    if (!join_loop->file || !*join_loop->file)
         return err_set (
             err, ERR_USAGE,
             "join: --ticket FILE is required; without any option, join reads the launch line from standard input");
