@@ -23,14 +23,28 @@ int cli_fail (const struct cli *cli, const struct err *err)
 
 /* ---- what standard output can show ---- */
 
-struct style cli_detect_style (const struct cli *cli)
+/* 0: standard output is no terminal. */
+static uint32_t terminal_columns (void)
 {
     struct winsize size = { 0 };
-    struct style style = { .color = cli->color };
+    return isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+struct style cli_detect_style (const struct cli *cli)
+{
+    struct style style = { .color = cli->color, .columns = terminal_columns () };
     style.unicode = style_locale_is_utf8 (getenv ("LC_ALL"), getenv ("LC_CTYPE"), getenv ("LANG"));
-    if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        style.columns = size.ws_col;
     return style;
+}
+
+uint32_t cli_columns (void)
+{
+    enum { LEAST = 40, MOST = 1000, USUAL = 80 };
+    const char *asked = getenv ("COLUMNS");
+    uint64_t columns = terminal_columns ();
+    if (!columns && !(asked && text_to_u64 (text_of (asked), &columns)))
+        columns = USUAL;
+    return columns < LEAST ? LEAST : columns > MOST ? MOST : (uint32_t) columns;
 }
 
 int cli_write_stdout (const struct cli *cli, struct buf *bytes)

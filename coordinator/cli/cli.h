@@ -47,6 +47,8 @@ struct cli {
 int cli_fail (const struct cli *cli, const struct err *err);
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
 struct style cli_detect_style (const struct cli *cli);
+/* How wide words are wrapped that always are: the terminal's width, else COLUMNS, else 80. */
+uint32_t cli_columns (void);
 /* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. That it could
  * not be written is told once, by cli_main; a reader that left is no failure. */
 int cli_write_stdout (const struct cli *cli, struct buf *bytes);

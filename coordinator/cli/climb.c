@@ -215,6 +215,22 @@ static int open_driver (struct run_loop *run_loop, const struct run_dir *dir, co
     return run_loop->driver ? 0 : -1;
 }
 
+/* A pipe, and --plain, get a line a fact; a terminal breaks long lines at words, and what follows stands further in. */
+static void print_at_words (const struct cli *cli, struct text lines)
+{
+    uint32_t columns = cli->plain ? 0 : cli_detect_style (cli).columns, indent;
+    struct buf out = { .max = 2 * (size_t) CARD_MAX_BYTES };
+    while (lines.len) {
+        struct text line = text_take_until (&lines, '\n');
+        for (indent = 0; indent < line.len && line.ptr[indent] == ' ';)
+            indent++;
+        buf_printf (&out, "%*s", (int) indent, "");
+        text_skip (&line, indent);
+        line_wrap (&out, line, indent, indent + 2, columns);
+    }
+    cli_write_stdout (cli, &out);
+}
+
 /* The sentence quotes hosts, the path is the user's: neither drives the terminal. */
 static void climb_say_end (const struct run_loop *run_loop, const struct run_dir *dir, bool receipt_written)
 {
@@ -233,8 +249,7 @@ static void climb_say_end (const struct run_loop *run_loop, const struct run_dir
         buf_escaped (&line, text_of (run_dir_path (dir, "receipt.json", path)), 0);
         buf_printf (&line, "   (as text: sliceup%s receipt %.8s)", run_loop->cli->hint, dir->id);
     }
-    printf ("%s\n", buf_c (&line));
-    fflush (stdout);
+    print_at_words (run_loop->cli, buf_as_text (&line));
 }
 
 /* A run without a fact was never begun: its folder is removed. */

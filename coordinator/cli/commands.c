@@ -63,10 +63,14 @@ const struct cli_command sliceup_command = {
     .summary = "bring an accelerator slice up from one node",
     .help = "sliceup brings an accelerator slice up from one node: it runs a ladder of rungs on every host at once and "
             "writes one receipt that another engineer can act on.",
-    .examples = "sliceup init --help                            write the slice file of your own hosts\n"
-                "sliceup check configs/slices/local-jax.yaml    find every mistake without using a host\n"
-                "sliceup run configs/slices/local-jax.yaml      climb the ladder\n"
-                "sliceup receipt                                show the results\n",
+    .examples = "sliceup run configs/slices/local-plain.yaml  try it on this machine\n"
+                "sliceup init 'node-[0-3]' > slice.yaml       write a slice file of your hosts\n"
+                "sliceup check slice.yaml                     find mistakes, using no host\n"
+                "sliceup run slice.yaml                       climb the ladder on every host\n"
+                "sliceup watch                                follow it from another terminal\n"
+                "sliceup cancel                               end it\n"
+                "sliceup receipt                              show the results\n"
+                "sliceup explain                              show why it failed, what to do\n",
     .exit_status = "0 every check passed, 1 a check failed, 2 usage or configuration, 3 could not run, 4 the cache "
                    "broke the rules of its single writer, 5 journal or catalogue damaged, 130 cancelled.",
     .options = options,
@@ -189,19 +193,23 @@ static int commands_refuse (const struct cli_arguments *arguments, const struct 
     return EXIT_USAGE;
 }
 
-static int print_help (const struct cli_arguments *arguments, FILE *to)
+/* With no command: what to begin with. */
+static int print_help (const struct cli_arguments *arguments)
 {
     LOCAL_BUF out = { .max = PAGE_MAX_BYTES };
-    help_print (arguments, &out);
-    fwrite (out.ptr, 1, out.len, to); /* whether it was written is asked at the end of every command */
-    return to == stdout ? EXIT_HOLDS : EXIT_USAGE;
+    if (arguments->values[CLI_HELP])
+        help_print (arguments, cli_columns (), &out);
+    else
+        help_print_first_steps (&sliceup_command, &out);
+    fwrite (out.ptr, 1, out.len, stdout); /* whether it was written is asked at the end of every command */
+    return EXIT_HOLDS;
 }
 
 static int run_arguments (const struct cli_arguments *arguments)
 {
     const char *const *values = arguments->values;
     if (!values[CLI_VERSION] && (values[CLI_HELP] || (arguments->depth == 1 && !values[CLI_VERBOSE])))
-        return print_help (arguments, values[CLI_HELP] ? stdout : stderr);
+        return print_help (arguments);
     if (!values[CLI_VERSION] && arguments->depth > 1)
         return run_it (arguments);
     printf ("sliceup %s\n%s", SLICEUP_VERSION,

@@ -19,8 +19,10 @@ int cli_main (int argc, char **argv);
 
 /* ---- help.c: what the tables of commands say of themselves: --help, the overview, man pages. Pure ---- */
 
-enum { PAGE_COLUMNS = 100, PAGE_MAX_BYTES = 1 << 20 };
-/* Of the command that `arguments` names; of the program itself its commands by task. */
-void help_print (const struct cli_arguments *arguments, struct buf *out);
+enum { PAGE_MAX_BYTES = 1 << 20 };
+/* Of the command that `arguments` names, lines of at most `columns`; of the program itself its commands by task. */
+void help_print (const struct cli_arguments *arguments, uint32_t columns, struct buf *out);
+/* In twelve lines. */
+void help_print_first_steps (const struct cli_command *root, struct buf *out);
 
 #endif

@@ -3,11 +3,12 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/view/line.h"
 
-/* ---- a page of words: for a terminal, wrapped to PAGE_COLUMNS; or as man(7) wants it ---- */
+/* ---- a page of words: wrapped to its columns, or as man(7) wants it ---- */
 
 struct page {
     struct buf *out;
     bool man;
+    uint32_t columns; /* not of man(7) */
 };
 
 enum { INDENT = 2, NAME_COLUMNS = 26 };
@@ -47,7 +48,7 @@ static void page_add_prose (const struct page *page, const char *prose, uint32_t
             buf_printf (page->out, "%.*s\n", TEXT_ARG (line));
         else {
             buf_printf (page->out, "%*s", (int) columns, "");
-            line_wrap (page->out, line, columns, columns, PAGE_COLUMNS);
+            line_wrap (page->out, line, columns, columns, page->columns);
         }
     }
 }
@@ -67,7 +68,7 @@ static void page_add_row (const struct page *page, const char *name, const char 
             page->out->len--;
         buf_printf (page->out, "\n%*s", (int) at, "");
     }
-    line_wrap (page->out, text_of (text), at, at, PAGE_COLUMNS);
+    line_wrap (page->out, text_of (text), at, at, page->columns);
 }
 
 static void page_add_lines (const struct page *page, const char *lines)
@@ -188,22 +189,31 @@ static void help_add_body (const struct page *page, const struct cli_arguments *
     page_add_prose (page, command->exit_status, 2);
 }
 
-void help_print (const struct cli_arguments *arguments, struct buf *out)
+void help_print (const struct cli_arguments *arguments, uint32_t columns, struct buf *out)
 {
-    const struct page page = { out, false };
+    const struct page page = { .out = out, .columns = columns };
     LOCAL_ARENA arena = { 0 };
     struct text title = cli_arguments_title (arguments, &arena);
     buf_printf (out, "sliceup%.*s", TEXT_ARG (title));
     add_usage (out, cli_arguments_command (arguments));
-    buf_printf (out, "\n\n%s\n\n", cli_arguments_command (arguments)->summary);
+    buf_puts (out, "\n\n");
+    page_add_prose (&page, cli_arguments_command (arguments)->summary, 0);
+    buf_byte (out, '\n');
     help_add_body (&page, arguments);
+}
+
+void help_print_first_steps (const struct cli_command *root, struct buf *out)
+{
+    buf_printf (out, "%s: %s\n\n", root->name, root->summary);
+    page_add_lines (&(struct page){ .out = out }, root->examples);
+    buf_puts (out, "\nsliceup --help lists all commands and options; sliceup help run describes one.\n");
 }
 
 /* The same as help_print as a page for man(1). */
 static void help_print_man (const struct cli_arguments *arguments, const char *version, struct buf *out)
 {
     const struct cli_command *command = cli_arguments_command (arguments);
-    const struct page page = { out, true };
+    const struct page page = { .out = out, .man = true };
     const char *dash = arguments->depth > 1 ? "\\-" : "", *name = arguments->depth > 1 ? command->name : "";
     buf_printf (out, ".TH sliceup%s%s 1 \"\" \"sliceup %s\"\n", dash, name, version);
     buf_printf (out, ".SH NAME\nsliceup%s%s \\- %s\n.SH SYNOPSIS\nsliceup %s", dash, name, command->summary, name);
@@ -227,7 +237,7 @@ static int print (const struct cli *cli, const struct cli_arguments *of, bool ma
     if (man)
         help_print_man (&page, SLICEUP_VERSION, &out);
     else
-        help_print (of, &out);
+        help_print (of, cli_columns (), &out);
     return cli_write_stdout (cli, &out);
 }
 

@@ -229,9 +229,8 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
         drift_compare_hosts (run.report->receipt, &run.report->drift, &run.arena, &compared);
     if (drift)
         *drift = compared.findings + compared.left_out;
-    struct style style = cli_detect_style (cli);
     if (rc == 0)
-        (void) card_print (run.report->scene->board, &style, card);
+        (void) card_print (run.report->scene->board, card);
     if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
         add_drift (&run, &compared, card);
     launch_measures_keep (cli, run.measures, &unread, card);

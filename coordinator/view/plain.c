@@ -430,16 +430,15 @@ void group_text (const struct board *board, const struct board_verdict_group *gr
 
 /* ---- the end of a run, as a card ---- */
 
-enum { CARD_CAUSES = 3, CARD_INDENT = 4 };
+enum { CARD_CAUSES = 3 };
 
-static void card_put (const struct style *style, const char *label, struct text words, struct buf *out)
+static void card_put (const char *label, struct text words, struct buf *out)
 {
     if (!words.len)
         return;
-    LOCAL_BUF line = { .max = 4 * SENTENCE_BYTES };
-    buf_escaped_after (&line, label, words, 0);
-    buf_printf (out, "%*s", CARD_INDENT, "");
-    line_wrap (out, buf_as_text (&line), CARD_INDENT, CARD_INDENT + 2, style->columns);
+    buf_puts (out, "    ");
+    buf_escaped_after (out, label, words, 0);
+    buf_byte (out, '\n');
 }
 
 static bool card_is_cause (const struct board_verdict_group *group)
@@ -448,7 +447,7 @@ static bool card_is_cause (const struct board_verdict_group *group)
 }
 
 static void card_put_cause (const struct board *board, const struct board_verdict_group *group, uint32_t of,
-                            const struct style *style, struct buf *out)
+                            struct buf *out)
 {
     LOCAL_BUF label = { .max = SENTENCE_BYTES };
     if (group->varies) { /* the line is this host's, others have other numbers */
@@ -460,17 +459,17 @@ static void card_put_cause (const struct board *board, const struct board_verdic
     buf_printf (out, " %s (%" PRIu32 " of %" PRIu32 ")\n", enum_name_of (&outcome_names, group->outcome),
                 group->hosts.n, of);
     if (!text_find (group->cause, group->line, NULL))
-        card_put (style, buf_c (&label), group->line, out);
-    card_put (style, "", group->cause, out);
+        card_put (buf_c (&label), group->line, out);
+    card_put ("", group->cause, out);
     buf_clear (&label);
     failure_print_owner (&label, certainty_of_owner (group->owner, group->else_owner, group->likely), group->owner,
                          group->else_owner, group->signature);
     if (label.len > 2) /* without the mark before it */
-        card_put (style, "", (struct text){ (const char *) label.ptr + 2, (uint32_t) label.len - 2 }, out);
+        card_put ("", (struct text){ (const char *) label.ptr + 2, (uint32_t) label.len - 2 }, out);
     struct text next = group->next, way = { 0 };
     if (text_starts (next, "to go on with the ") && text_find (next, TEXT_LIT ("; "), NULL))
         (void) text_cut (&next, ';', &way); /* the way on is told once, below */
-    card_put (style, "next: ", text_trimmed (next), out);
+    card_put ("next: ", text_trimmed (next), out);
 }
 
 /* "  3 others fell with it: h[0-1,3]"; who was only stopped is not told. */
@@ -488,7 +487,7 @@ static void card_put_others (const struct board *board, const struct board_pass 
     mem_free (hosts);
 }
 
-bool card_print (const struct board *board, const struct style *style, struct buf *out)
+bool card_print (const struct board *board, struct buf *out)
 {
     uint32_t rung = board->next_rung, shown = 0, causes = 0;
     if (!board->ended || (board->exit_status != 1 && board->exit_status != 3) || rung >= board->plan.rungs.n ||
@@ -506,15 +505,15 @@ bool card_print (const struct board *board, const struct style *style, struct bu
     buf_printf (out, " (%" PRIu32 " of %" PRIu32 ")\n", rung + 1, board->plan.rungs.n);
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (card_is_cause (&pass->groups.items[i]) && shown++ < CARD_CAUSES)
-            card_put_cause (board, &pass->groups.items[i], board->plan.hosts.n, style, out);
+            card_put_cause (board, &pass->groups.items[i], board->plan.hosts.n, out);
     if (causes > CARD_CAUSES)
         buf_printf (out, "  and %" PRIu32 " more cause%s\n", causes - CARD_CAUSES, plural (causes - CARD_CAUSES));
     card_put_others (board, pass, causes, out);
     if (text_find (board->sentence, TEXT_LIT ("; after "), &shown)) {
         struct text rest = { board->sentence.ptr + shown + 2, board->sentence.len - shown - 2 };
-        card_put (style, "", text_take_until (&rest, ';'), out);
+        card_put ("", text_take_until (&rest, ';'), out);
     }
     if (text_find (board->sentence, TEXT_LIT ("to go on with the "), &shown))
-        card_put (style, "", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);
+        card_put ("", (struct text){ board->sentence.ptr + shown, board->sentence.len - shown }, out);
     return true;
 }

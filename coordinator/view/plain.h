@@ -72,7 +72,7 @@ void event_json_remark (struct text words, struct buf *out);
 void event_json_exit (enum outcome outcome, struct text sentence, int exit_status, struct buf *out);
 
 /* What a run that a rung stopped came to: at most three causes, each with its error line, whose it is and what is next,
- * then who fell with them; wrapped at words. False: another end, which its sentence tells. */
-bool card_print (const struct board *board, const struct style *style, struct buf *out);
+ * then who fell with them. False: another end, which its sentence tells. */
+bool card_print (const struct board *board, struct buf *out);
 
 #endif

@@ -53,6 +53,31 @@ class Lines(Views):
         self.assertEqual(0, shown.end())
         self.assertNotIn(b"\x1b", shown.raw)
 
+    def test_help_is_as_wide_as_the_terminal_and_80_columns_in_a_pipe(self):
+        for columns in (60, 100, 200):
+            shown = self.on_terminal("help", "run", columns=columns, rows=100, COLUMNS="70")
+            self.assertEqual(0, shown.end())
+            self.assertTrue(columns - 15 < shown.screen.widest <= columns, (columns, shown.screen.text))
+        for asked, columns in (({}, 80), ({"COLUMNS": "120"}, 120), ({"COLUMNS": "wide"}, 80)):
+            told = self.passes(self.lab.sliceup("help", "run", env=self.lab.env(**asked)))
+            self.assertTrue(columns - 15 < max(map(len, told.out.splitlines())) <= columns, (columns, told.out))
+
+    def test_the_end_of_a_run_breaks_at_words_on_a_terminal_and_nowhere_else(self):
+        said = " ".join(["expected", "eleven", "words", "found", "others"] * 6)
+        plan = self.slice([{"id": "says", "command": ["sh", "-c", f"echo {said}; exit 1"]}])
+
+        def card(ended):
+            return [line for line in ended.replace("\r", "").split("\nslice slice: failed at rung ")[1].splitlines() if line]
+
+        shown = self.on_terminal("run", plan, columns=60)
+        self.assertEqual(1, shown.end())
+        lines = card(shown.raw.decode())
+        self.assertIn("    " + " ".join(said.split()[:8]), lines)
+        self.assertEqual([], [line for line in lines if len(line) > 60 and " " in line.strip()])
+        for whole in (self.on_terminal("run", plan, "--plain", columns=60), None):
+            ended = whole.end() and whole.raw.decode() if whole else self.lab.sliceup("run", plan).out
+            self.assertIn("    " + said, card(ended))
+
 
 class Scripts(Views):
     def test_status_of_a_running_run_tells_phases_and_what_is_waited_for(self):
@@ -146,7 +171,8 @@ class Scripts(Views):
                     self.assertIn(word, ended.out)
                 self.assertLessEqual(max(map(len, ended.out.splitlines())), 120)
         self.assertRegex(self.passes(self.lab.sliceup("--version")).out, r"^sliceup \d")
-        self.assertEqual(2, self.lab.sliceup().status)
+        first = self.passes(self.lab.sliceup())
+        self.assertEqual((12, ""), (len(first.out.splitlines()), first.err))
         guess = self.lab.sliceup("recipt")
         self.assertEqual(2, guess.status)
         self.assertIn("did you mean receipt?", guess.err)

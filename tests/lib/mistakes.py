@@ -135,7 +135,8 @@ VALUES = [
 
 FILES = [
     ("no such slice file", S(), "check slcie.yaml", 2, "slice 'slcie.yaml' does not exist, expected the file @DIR@/slcie.yaml on this machine; did you mean 'slice.yaml'?"),
-    ("standard input", S(), "check -", 2, "a slice is read from a file; standard input is not taken"),
+    ("standard input that has nothing", S(), "check -", 2, "-:1:1: "),
+    ("a ladder on standard input", S(), CHECK + " --ladder -", 2, "a ladder is read from a file; standard input is not taken"),
     ("a folder in place of the slice", {"conf/slice.yaml": slice_of()}, "run conf", 2, "slice 'conf' does not exist", "conf here is a folder"),
     ("a folder by its path", {"conf/slice.yaml": slice_of()}, "check ./conf/", 2, "slice './conf/' cannot be read: it is a folder"),
     ("a slice file with another ending", {"slice.yml": slice_of()}, "check slice.yml", 2, "slice 'slice.yml' does not exist", "for the file here write ./slice.yml"),
@@ -153,12 +154,11 @@ FILES = [
     ("no file of hosts", S(hosts="{from: file, file: ./hosts.txt}"), CHECK, 2, "slice.yaml:2:27: host file './hosts.txt' does not exist, expected the file @DIR@/hosts.txt on this machine"),
     ("no private key", S(**ssh("{identities: [@DIR@/kye]}")), CHECK, 2, "slice.yaml:8:20: '@DIR@/kye' cannot be read on this machine: No such file", "ssh-keygen"),
     ("no known hosts", S(**ssh("{known_hosts: @DIR@/known}")), "run slice.yaml", 2, "slice.yaml:8:20: '@DIR@/known' cannot be read on this machine: No such file", "ssh-keyscan"),
-    ("a relative path of this machine", S(**ssh("{known_hosts: known_hosts}")), CHECK, 2, "slice.yaml:8:20: known_hosts is 'known_hosts', expected a path of this machine, absolute or beginning with ~/"),
+    ("a relative path of this machine", S(**ssh("{known_hosts: known_hosts}")), CHECK, 2, "slice.yaml:8:20: known_hosts is 'known_hosts', expected a path of this machine: absolute, or beginning with ~/ or ./"),
 ]
 
 COMMAND_LINE = [
     ("a command misspelt", {}, "staus", 2, "there is no command 'staus'; did you mean status?"),
-    ("no command", {}, "", 2, "sliceup COMMAND", "check"),
     ("a command of cache misspelt", {}, "cache gcc", 2, "there is no command 'gcc'; did you mean gc?; see sliceup cache --help"),
     ("the file before the command", S(), "slice.yaml run", 2, "there is no command 'slice.yaml'; the command comes first"),
     ("an option misspelt", S(), CHECK + " --exlude n3", 2, "sliceup check: unknown argument '--exlude'; did you mean --exclude?"),

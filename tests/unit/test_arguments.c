@@ -240,7 +240,15 @@ TEST (mistakes_are_told_with_what_was_expected)
 
 /* ---- help ---- */
 
-static void check_help (const struct cli_command *command, const char *title)
+/* An example, or a line of a table. */
+static bool is_kept (const struct cli_command *command, struct text line, struct arena *arena)
+{
+    const char *whole = text_copy (arena, line).ptr;
+    return strstr (command->examples, text_copy (arena, text_trimmed (line)).ptr) ||
+           (whole[0] == ' ' && strstr (command->help, whole));
+}
+
+static void check_help (const struct cli_command *command, const char *title, uint32_t columns)
 {
     struct cli_arguments arguments;
     struct err err = { 0 };
@@ -249,12 +257,13 @@ static void check_help (const struct cli_command *command, const char *title)
     snprintf (line, sizeof line, "%s --help", title);
     assert_int_equal (read_line (line, &arguments, &err), 0);
     buf_init (&out, PAGE_MAX_BYTES);
-    help_print (&arguments, &out);
+    help_print (&arguments, columns, &out);
     struct text rest = buf_as_text (&out);
-    while (rest.len) {
+    for (bool usage = true; rest.len; usage = false) {
         struct text one = text_take_until (&rest, '\n');
-        if (one.len > PAGE_COLUMNS || (one.len && one.ptr[one.len - 1] == ' '))
-            fail_msg ("%s: %.*s", title, TEXT_ARG (one));
+        if (one.len > (usage || is_kept (command, one, &arguments.arena) ? 100 : columns) ||
+            (one.len && one.ptr[one.len - 1] == ' '))
+            fail_msg ("%s, %u columns: %.*s", title, columns, TEXT_ARG (one));
     }
     for (const struct cli_option *row = command->options; row && row->name; row++)
         assert_has (&out, row->name);
@@ -263,9 +272,27 @@ static void check_help (const struct cli_command *command, const char *title)
     cli_arguments_release (&arguments);
 }
 
+static void check_help_in_each_width (const struct cli_command *command, const char *title)
+{
+    static const uint32_t widths[] = { 60, 80, 120, 200 };
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+        check_help (command, title, widths[i]);
+}
+
 TEST (help_has_every_option_and_fits)
 {
-    each_command (&sliceup_command, "", check_help);
+    each_command (&sliceup_command, "", check_help_in_each_width);
+}
+
+TEST (first_steps_are_twelve_lines_of_80_columns)
+{
+    uint32_t n = 0;
+    struct buf out = { .max = PAGE_MAX_BYTES };
+    help_print_first_steps (&sliceup_command, &out);
+    for (struct text rest = buf_as_text (&out); rest.len; n++)
+        assert_in_range (text_take_until (&rest, '\n').len, 0, 80);
+    assert_int_equal (n, 12);
+    buf_release (&out);
 }
 
 TEST (help_is_aligned_and_wrapped)
@@ -274,7 +301,7 @@ TEST (help_is_aligned_and_wrapped)
     struct buf out;
     assert_int_equal (read_line ("receipt --help", &arguments, &t->err), 0);
     buf_init (&out, PAGE_MAX_BYTES);
-    help_print (&arguments, &out);
+    help_print (&arguments, 100, &out);
     assert_ptr_equal (strstr (buf_c (&out), "sliceup receipt [RUN] [OPTIONS] | [OPTIONS] --merge FILE...\n\nshow "),
                       buf_c (&out));
     assert_has (&out, "\n"

@@ -81,7 +81,6 @@ TEST (what_befalls_the_cache_is_told)
 TEST (a_run_that_a_rung_stopped_ends_with_a_card_and_others_with_their_sentence)
 {
     struct show show = gathered (4);
-    struct style style = { .columns = 40 };
     struct buf card;
     struct verdict verdicts[] = {
         { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("aborted") },
@@ -99,14 +98,13 @@ TEST (a_run_that_a_rung_stopped_ends_with_a_card_and_others_with_their_sentence)
     for (uint32_t host = 0; host < 4; host++)
         show_ended (&show, host, ENDING_EXITED, host == 1);
     show_pass_ended (&show, OUTCOME_FAILED, 900, verdicts, 3);
-    assert_false (card_print (show.board, &style, &card)); /* it has not ended */
+    assert_false (card_print (show.board, &card)); /* it has not ended */
     show_run_ended (&show, OUTCOME_FAILED, 1, TEXT_LIT ("slice sample: stopped at rung all (3 of 3): ..."));
-    assert_true (card_print (show.board, &style, &card));
+    assert_true (card_print (show.board, &card));
     assert_text (&card, "slice sample: failed at rung all (3 of 3)\n"
                         "  host1 failed (1 of 4)\n"
                         "    ValueError: 3 is not 4\n"
-                        "    exited with status 1 in phase run,\n"
-                        "      as it says\n"
+                        "    exited with status 1 in phase run, as it says\n"
                         "    whose: your program (likely)\n"
                         "    next: sliceup logs --rung all\n"
                         "  1 other fell with it: host0\n");
