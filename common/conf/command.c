@@ -186,10 +186,10 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
 {
     struct kit_sources files = { .items = arena_array (draft->arena, KIT_FILES_MAX, sizeof *files.items) };
     const struct yaml_node *words = of[RUNG_COMMAND].node, *more = of[RUNG_FILES].node;
-    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n ||
-                   text_starts (path_name (rung->argv.items[0]), "python");
+    bool unread = text_starts (path_name (rung->argv.items[0]), "python"); /* a Python program of the host's own */
+    bool reports = rung->demands.n || rung->backend.len || rung->metrics.n;
     const char *top = NULL;
-    if (of[RUNG_FOLDER].given && draft_command_kit (draft, words, &files, reports, rung) == 0)
+    if (of[RUNG_FOLDER].given && draft_command_kit (draft, words, &files, reports || unread, rung) == 0)
         top = of[RUNG_FOLDER].good ? draft_folder (draft, of[RUNG_FOLDER].node, rung) : NULL;
     read_workdir (draft, &of[RUNG_WORKDIR], top, rung);
     if (of[RUNG_FOLDER].given && of[RUNG_FILES].given)
@@ -214,6 +214,9 @@ static void read_files (struct draft *draft, const struct conf_value of[], struc
     }
     check_shapes (draft, words, &files);
     find_beside (draft, words, &files, rung);
+    for (uint32_t i = 0; i < files.n; i++)
+        unread = unread && !text_ends (files.items[i].ref.path, ".py");
+    reports = reports || unread;
     if ((files.n || reports) && draft_command_kit (draft, words, &files, reports, rung) == 0)
         name_words (draft, words, &files, rung);
 }

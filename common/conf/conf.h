@@ -25,7 +25,7 @@ typedef void ssh_answer_fn (void *owner, uint32_t index, struct text lines);
 
 struct conf_options {
     const char *slice_path; /* path of the slice file, as the user gave it */
-    const char *slice_text; /* its text; `slice_path` is then only a name. NULL: read the file */
+    struct text slice_text; /* its text; `slice_path` is then only a name. No `ptr`: read the file */
     const char *share_dir;  /* where the shipped configs/ and canaries are */
     const char *program;    /* path of this executable, beside which its worker lies; NULL: not known */
     const char *home;       /* SLICEUP_HOME, absolute */

@@ -207,8 +207,9 @@ static const struct conf_key pins_keys[PINS_KEYS] = {
     [PINS_PYTHON] = { "python", KEY_TEXT, 1, 1023, .fallback = "python3",
                       .help = "The interpreter to build from: a name on the PATH, or an absolute path." },
     [PINS_WHEELS] = { "wheels", KEY_OWN_PATH,
-                      .help = "A folder of this machine with a wheel for every pin. The wheels are copied to the "
-                              "hosts, and no package index is used. Default: none." },
+                      .help =
+                          "A folder of this machine with a wheel for every pin; `./` is that of the slice file. The "
+                          "wheels are copied to the hosts, and no package index is used. Default: none." },
 };
 
 static const struct conf_key cache_keys[CACHE_KEYS] = {

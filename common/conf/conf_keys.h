@@ -14,9 +14,9 @@ enum key_kind {
     KEY_REFERENCE, /* the name or path of another file */
     KEY_PATH,      /* on the hosts: absolute, or relative to SLICEUP_HOME (elsewhere: to start.directory) */
     KEY_FOLDER,    /* on the hosts: absolute, of bytes that need no quoting anywhere; at most max bytes */
-    KEY_OWN_PATH,  /* on this machine: absolute, or "~/" and what lies below the home folder */
-    KEY_HOSTS,     /* a host set */
-    KEY_WORD,      /* one of `words` */
+    KEY_OWN_PATH, /* on this machine: absolute, below the home folder ("~/"), or from the folder of the file ("./", "../") */
+    KEY_HOSTS, /* a host set */
+    KEY_WORD,  /* one of `words` */
     KEY_BOOL,
     KEY_NUMBER,   /* min..max */
     KEY_DURATION, /* min..max ms, with its unit */

@@ -31,12 +31,8 @@ static char *without_up (struct draft *draft, const char *path)
 
 void draft_note_path (struct draft *draft, const char *path)
 {
-    char here[PATH_MAX] = "";
-    if (path[0] != '/' && !getcwd (here, sizeof here))
-        return; /* reading the file will fail and report it */
-    const char *whole = path[0] == '/' ? path : text_format (draft->arena, "%s/%s", here, path).ptr;
-    const char *named = without_up (draft, whole);
-    if (named)
+    const char *named = without_up (draft, source_absolute (path, draft->arena));
+    if (named && named[0] == '/') /* else reading the file will fail and report it */
         draft_note (draft, text_copy (draft->arena, text_of (named)));
 }
 
@@ -239,7 +235,7 @@ void key_describe_value (const struct conf_key *key, struct buf *out)
     case KEY_FOLDER:
         buf_printf (out, "an absolute path of letters, digits and '/._+@-', at most %" PRIu64 " bytes", key->max);
         break;
-    case KEY_OWN_PATH: buf_puts (out, "a path of this machine, absolute or beginning with ~/"); break;
+    case KEY_OWN_PATH: buf_puts (out, "a path of this machine: absolute, or beginning with ~/ or ./"); break;
     case KEY_HOSTS: buf_puts (out, "a host set such as v6e[0-3]"); break;
     case KEY_WORD: words (key->words, out); break;
     case KEY_BOOL: buf_puts (out, "true or false"); break;

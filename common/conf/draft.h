@@ -42,7 +42,7 @@ bool section_value_is_good (const struct conf_key *key, const struct yaml_node *
 bool name_is_good (struct text name);
 /* A letter or '_', then letters, digits and '_'; at most `max_bytes`. */
 bool identifier_is_good (struct text name, uint32_t max_bytes);
-/* A path of this machine: absolute, or "~/" and more. */
+/* A path of this machine: absolute, or from "~", "." or "..". */
 bool local_path_is_good (struct text path);
 /* "4MiB": a whole number and B, KiB, MiB or GiB; false: not a size. */
 bool size_parse (struct text text, uint64_t *bytes);
@@ -72,6 +72,10 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
                  const struct yaml_node *at, struct problem_list *problems);
 /* The path of `word`, which is relative to the folder of `file`. */
 const char *source_beside (struct arena *arena, const char *file, struct text word);
+/* `path` as it is when the working folder is not known. */
+const char *source_absolute (const char *path, struct arena *arena);
+/* Both: the path of this machine that `path` stands for in the file of `at`. */
+const char *source_own_path (const struct yaml_node *at, struct text path, struct arena *arena);
 /* The last part of a path without `extension`. */
 struct text source_stem (struct text path, const char *extension);
 
@@ -208,7 +212,8 @@ struct text draft_base_folder (const struct draft *draft);
 bool draft_has_dotdot (struct text path);
 /* An absolute `path` unchanged, else below draft_base_folder; empty: too long or leaves it with "..", reported. */
 struct text draft_host_path (struct draft *draft, const struct conf_value *path);
-/* A path of this machine with "~/" replaced by the home folder; empty: reported at `node`. */
+/* A path of this machine with "~/" replaced by the home folder, "./" and "../" by that of the file of `node`; empty:
+ * reported there. */
 struct text draft_local_path (struct draft *draft, const struct yaml_node *node, struct text path);
 /* A map of free names to single values or lists, as variables with JSON text; sorted by name. */
 int draft_args (struct draft *draft, const struct yaml_node *map, var_list *args);

@@ -1,7 +1,7 @@
 /* kit.c - the files that a canary needs on its host: itself, the helper, and the modules beside it that it imports.
  *
- * Modules are found by reading, never by running: a line that begins with `import` or `from` names them. So a canary
- * brings only the modules that it uses (docs/spec/canary.md). */
+ * Modules are found by reading, never by running: an import statement at the beginning of a line names them. So a
+ * program brings only the modules that it uses (docs/spec/canary.md). */
 #include "common/model/kit.h"
 #include "common/base/text.h"
 
@@ -30,7 +30,7 @@ struct kit_draft {
     struct kit_file files[KIT_FILES_MAX];
     struct text bytes[KIT_FILES_MAX];
     uint32_t n;
-    bool wants_command_helper; /* a file imports it */
+    bool wants_command_helper; /* a file names it */
 };
 
 /* ---- places ---- */
@@ -133,30 +133,38 @@ static int take_module (struct kit_draft *kit, struct text name)
     struct text file = text_format (kit->draft->arena, "%.*s.py", TEXT_ARG (name));
     if (kit_is_file (below (kit->draft, kit->folder, file).ptr))
         return read_file (kit, kit->folder, file);
-    kit->wants_command_helper |= text_is (name, COMMAND_HELPER);
     warn_of_package (kit, name);
     return 0;
 }
 
-/* "import a, b.c as d": takes the first word of each item; "from a.b import c": the first of a.b. */
+/* The "b.c as d" of "import a, b.c as d", or the "a.b import c" behind "from", up to the next item: takes in the first
+ * word. What goes on otherwise is prose, such as "from here on" in a docstring. */
+static int scan_item (struct kit_draft *kit, bool from, struct text item)
+{
+    skip_blanks (&item);
+    struct text name = kit_take_word (&item);
+    text_skip (&item, text_span (item, "_."));
+    skip_blanks (&item);
+    bool goes_on = text_starts (item, from ? "import" : "as ") || text_starts (item, "\\");
+    bool ends = !from && (!item.len || strchr (";#\r", item.ptr[0]));
+    return goes_on || ends ? take_module (kit, name) : 0;
+}
+
 static int scan_line (struct kit_draft *kit, struct text line)
 {
     skip_blanks (&line);
     struct text word = kit_take_word (&line);
-    bool several = text_is (word, "import");
-    if (!several && !text_is (word, "from"))
-        return 0;
-    do {
-        skip_blanks (&line);
-        if (take_module (kit, kit_take_word (&line)) < 0)
+    if (text_is (word, "from"))
+        return scan_item (kit, true, line);
+    while (text_is (word, "import") && line.len)
+        if (scan_item (kit, false, text_take_until (&line, ',')) < 0)
             return -1;
-        (void) text_take_until (&line, ',');
-    } while (several && line.len);
     return 0;
 }
 
 static int scan_file (struct kit_draft *kit, struct text bytes)
 {
+    kit->wants_command_helper |= text_find (bytes, TEXT_LIT (COMMAND_HELPER), NULL);
     while (bytes.len)
         if (scan_line (kit, text_take_until (&bytes, '\n')) < 0)
             return -1;
@@ -295,7 +303,7 @@ static int gather_command (struct kit_draft *kit, const struct kit_sources *file
     for (uint32_t i = 0; i < kit->n; i++) { /* it grows meanwhile */
         struct text path = kit->files[i].file.path;
         kit->folder = path_folder (path);
-        if (path.len > 3 && memcmp (path.ptr + path.len - 3, ".py", 3) == 0 && scan_file (kit, kit->bytes[i]) < 0)
+        if (text_ends (path, ".py") && scan_file (kit, kit->bytes[i]) < 0)
             return -1;
     }
     return kit->n ? name_by_folder (kit) : 0;

@@ -276,7 +276,10 @@ bool identifier_is_good (struct text name, uint32_t max_bytes)
 
 bool local_path_is_good (struct text path)
 {
-    return text_fits (path, 1, PATH_MAX_BYTES) && (path.ptr[0] == '/' || text_starts (path, "~/"));
+    static const char *const roots[] = { "", "~", ".", ".." };
+    struct text rest = path, root = text_take_until (&rest, '/');
+    return text_fits (path, 1, PATH_MAX_BYTES) && !text_is (path, "~") &&
+           text_is_word (root, roots, sizeof roots / sizeof roots[0]);
 }
 
 static bool folder_is_good (struct text path, uint64_t min, uint64_t max)

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/digest.h"
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/conf/draft.h"
@@ -14,11 +15,13 @@ static const struct conf_file_kind slice_kind = { "slice", "configs/slices", ".y
 
 int draft_slice (struct draft *draft)
 {
-    struct source source = { 0 };
     const struct conf_options *options = draft->options;
+    struct digest digest = digest_of (options->slice_text.ptr, options->slice_text.len);
+    struct source source = { .ref = { text_of (options->slice_path),
+                                      text_copy (draft->arena, text_of (DIGEST_TEXT (&digest))) } };
     const struct yaml_node *path = draft_choose_reference (draft, SLICE_SLICE, options->slice_path, "SLICE");
-    draft->root = options->slice_text ? yaml_parse (options->slice_path, text_of (options->slice_text), draft->problems)
-                                      : draft_parse_referenced_file (draft, &slice_kind, path, &source);
+    draft->root = options->slice_text.ptr ? yaml_parse (options->slice_path, options->slice_text, draft->problems)
+                                          : draft_parse_referenced_file (draft, &slice_kind, path, &source);
     if (!draft->root || section_read (&slice_section, draft->root, draft->slice, draft->problems) != 0)
         return -1;
     draft->plan.slice = draft->slice[SLICE_SLICE].text;
@@ -201,14 +204,11 @@ static bool is_executable (const char *path)
 }
 
 /* Absolute; empty: there is none. */
-static struct text find_program (struct draft *draft, struct text word)
+static struct text find_program (struct draft *draft, const struct yaml_node *at)
 {
-    struct text folder = path_folder (draft->plan.source.path);
-    struct text file = text_copy (draft->arena, word);
-    if (!memchr (word.ptr, '/', word.len))
-        file = text_of (path_find_program (file.ptr, true, draft->arena, NULL));
-    else if (word.ptr[0] != '/' && folder.len)
-        file = text_format (draft->arena, "%.*s/%.*s", TEXT_ARG (folder), TEXT_ARG (word));
+    const char *word = text_copy (draft->arena, at->text).ptr;
+    struct text file = text_of (strchr (word, '/') ? source_own_path (at, at->text, draft->arena)
+                                                   : path_find_program (word, true, draft->arena, NULL));
     return text_starts (file, "/") && is_executable (file.ptr) ? file : (struct text){ 0 };
 }
 
@@ -231,7 +231,7 @@ static void on_end_read_words (struct draft *draft, const struct yaml_node *list
             problem_at (draft->problems, word, "a word of on_end is no single value, or names no program");
     if (words->n < list->n)
         return;
-    struct text program = find_program (draft, words->items[0]);
+    struct text program = find_program (draft, list->first);
     if (program.len == 0)
         problem_at (draft->problems, list->first,
                     "the program %s of on_end is not there, or cannot be executed; expected a name on the PATH, an "

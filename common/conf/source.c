@@ -111,12 +111,17 @@ static const char *own_file (const struct conf_file_kind *kind, const struct yam
     return NULL;
 }
 
-static const char *absolute (const char *path, struct arena *arena)
+const char *source_absolute (const char *path, struct arena *arena)
 {
     char here[PATH_MAX];
     if (path[0] == '/' || !getcwd (here, sizeof here))
         return path;
     return text_format (arena, "%s/%s", here, path).ptr;
+}
+
+const char *source_own_path (const struct yaml_node *at, struct text path, struct arena *arena)
+{
+    return source_absolute (source_beside (arena, at->file, path), arena);
 }
 
 static int report_missing (const struct conf_file_kind *kind, const struct yaml_node *at, const char *path,
@@ -133,7 +138,7 @@ static int report_missing (const struct conf_file_kind *kind, const struct yaml_
     if (near && !own)
         advice = text_format (arena, "; did you mean '%s'?", with_stem (kind, at->text, near, arena)).ptr;
     return problem_at (problems, at, "%s %s does not exist, expected the file %s on this machine%s", kind->what,
-                       problem_quote (problems, at->text), absolute (path, arena), advice);
+                       problem_quote (problems, at->text), source_absolute (path, arena), advice);
 }
 
 static int source_read_all (int fd, struct buf *bytes, const char **why)

@@ -23,6 +23,8 @@ struct text draft_local_path (struct draft *draft, const struct yaml_node *node,
     }
     if (text_starts (path, "~/"))
         full = text_format (draft->arena, "%s/%.*s", home, (int) path.len - 2, path.ptr + 2);
+    else if (text_starts (path, "."))
+        full = text_of (source_own_path (node, path, draft->arena));
     if (full.len <= PATH_MAX_BYTES)
         return text_copy (draft->arena, full);
     problem_at (draft->problems, node, "the absolute path is %u bytes long, expected at most %d", full.len,
@@ -50,9 +52,10 @@ static void add_identity (struct draft *draft, const struct yaml_node *item)
 {
     struct ssh_plan *ssh = &draft->plan.start.ssh;
     if (item->kind != YAML_SCALAR || !local_path_is_good (item->text)) {
-        problem_at (draft->problems, item,
-                    "an item of identities is %s, expected the path of a private key, absolute or beginning with ~/",
-                    problem_quote_value (draft->problems, item));
+        problem_at (
+            draft->problems, item,
+            "an item of identities is %s, expected the path of a private key: absolute, or beginning with ~/ or ./",
+            problem_quote_value (draft->problems, item));
         return;
     }
     struct text path = draft_local_path (draft, item, item->text);

@@ -32,7 +32,8 @@ static int check_run (struct cli *cli, const struct cli_arguments *arguments)
         if (planning_check_cache_owners (&plan, &err) < 0)
             status = cli_fail (cli, &err);
         else
-            printf ("no mistakes found; versions and devices of the hosts are checked by sliceup run\n");
+            printf ("no mistakes found; %s of the hosts are checked by sliceup run\n",
+                    planning_has_devices (&plan) ? "versions and devices" : "versions");
     }
     return status;
 }
@@ -53,8 +54,11 @@ const struct cli_command check_command = {
     .summary = "find every mistake that can be found without a host, and print the plan",
     .help = "Reads the slice file and every file it names. Prints all mistakes at once, each as file:line:column: the "
             "mistake, and what was expected. Without mistakes it prints the plan: hosts with their ranks and mesh "
-            "coordinates, launch policy, pins, cache and rungs.",
-    .examples = "sliceup check configs/slices/local-jax.yaml\n",
+            "coordinates, launch policy, pins, cache and rungs. - in place of the file is standard input; what it "
+            "names lies in the "
+            "working folder then.",
+    .examples = "sliceup check configs/slices/local-jax.yaml\n"
+                "sliceup init 'node-[0-3]' | sliceup check -\n",
     .exit_status = "0 no mistakes, 2 mistakes, 3 other users could change the cache, as seen from this machine.",
     .operands = (const struct cli_operand[]){ { OPERAND_SLICE }, { 0 } },
     .options = options,

@@ -94,7 +94,7 @@ static int load_hosts (struct cli *cli, struct exec_choice *choice)
     buf_init (&text, SLICE_MAX_BYTES);
     int status = put_slice (choice, &text, &err) < 0
                      ? cli_fail (cli, &err)
-                     : planning_load_text (cli, "command line", text_copy (&choice->arena, buf_as_text (&text)).ptr,
+                     : planning_load_text (cli, "command line", text_copy (&choice->arena, buf_as_text (&text)),
                                            &choice->arena, &choice->plan);
     buf_release (&text);
     return status;

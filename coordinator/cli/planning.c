@@ -9,7 +9,7 @@
 #include "common/model/secret.h"
 #include "coordinator/cli/hosts.h"
 
-enum { PLANNING_TEXT_MAX_BYTES = 4 << 20 };
+enum { PLANNING_TEXT_MAX_BYTES = 4 << 20, SLICE_TEXT_MAX_BYTES = 1 << 20 };
 
 /* `made`: the name of a text that nobody wrote, whose lines mean nothing to a reader; NULL: there is none. */
 static void print_problems (const struct cli *cli, const struct conf_report *report, bool quiet, const char *made)
@@ -105,19 +105,32 @@ int planning_load_quietly (const struct cli *cli, const struct cli_arguments *ar
     return conf_load (&options, arena, plan, &report, &ignored);
 }
 
-static int load (struct cli *cli, struct conf_options *options, struct arena *arena, struct plan *plan)
+/* "-": the slice comes on standard input, and what it names lies in the working folder. It is read once. */
+static int take_input (struct conf_options *options, struct arena *arena, struct err *err)
+{
+    LOCAL_BUF input = { .max = SLICE_TEXT_MAX_BYTES };
+    if (strcmp (options->slice_path, "-") != 0 || options->slice_text.ptr)
+        return 0;
+    int rc = host_input_read (options->slice_path, &input, err);
+    options->slice_text = text_copy (arena, buf_as_text (&input));
+    return rc;
+}
+
+/* `made`: the slice is of this program, and was shown to nobody; warnings about it help nobody. */
+static int load (struct cli *cli, struct conf_options *options, bool made, struct arena *arena, struct plan *plan)
 {
     struct conf_report report = { 0 };
     struct err err = { 0 };
+    if (take_input (options, arena, &err) < 0)
+        return cli_fail (cli, &err);
     planning_add_place (cli, options, arena);
     options->host_source = host_source_read;
     options->ssh_answers = planning_ask_ssh;
     options->pack_folder = planning_pack_folder;
     options->packs = &cli->packs;
     int rc = conf_load (options, arena, plan, &report, &err);
-    /* Warnings of a rehearsal were printed before; those of a text are about a run of its hosts. */
-    print_problems (cli, &report, options->rehearsal || options->slice_text,
-                    options->slice_text ? options->slice_path : NULL);
+    /* Warnings of a rehearsal were printed before. */
+    print_problems (cli, &report, options->rehearsal || made, made ? options->slice_path : NULL);
     origin_read (arena, &plan->origin);
     if (rc == 0)
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
@@ -131,7 +144,7 @@ static int load (struct cli *cli, struct conf_options *options, struct arena *ar
 int planning_load (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan)
 {
     struct conf_options options = options_of (arguments);
-    return load (cli, &options, arena, plan);
+    return load (cli, &options, false, arena, plan);
 }
 
 int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *arguments,
@@ -141,32 +154,39 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *argume
     struct plan own;
     as_it_is.starts_nothing = true;
     as_it_is.pins = as_it_is.wheels = NULL;
-    int status = load (cli, &as_it_is, arena, &own);
+    int status = load (cli, &as_it_is, false, arena, &own);
     if (status != EXIT_HOLDS)
         return status;
+    options.slice_text = as_it_is.slice_text;
     options.rehearsal = rehearsal->stand_in;
     options.rehearse_all = rehearsal->all;
     memcpy (options.wrong, rehearsal->wrong, sizeof options.wrong);
     options.pins = options.pins ? options.pins : "jax-rehearsal";
-    return load (cli, &options, arena, plan);
+    return load (cli, &options, false, arena, plan);
 }
 
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
                               var_list *groups)
 {
     struct conf_options options = { .slice_path = slice, .starts_nothing = true, .groups = groups };
-    return load (cli, &options, arena, plan);
+    return load (cli, &options, false, arena, plan);
 }
 
-int planning_load_text (struct cli *cli, const char *name, const char *text, struct arena *arena, struct plan *plan)
+int planning_load_text (struct cli *cli, const char *name, struct text text, struct arena *arena, struct plan *plan)
 {
     struct conf_options options = { .slice_path = name, .slice_text = text };
-    return load (cli, &options, arena, plan);
+    return load (cli, &options, true, arena, plan);
+}
+
+bool planning_has_devices (const struct plan *plan)
+{
+    return !text_is (plan->profile.frontend, "plain") || !text_is (plan->profile.backend, "cpu");
 }
 
 static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 {
     uint32_t per_host = plan->profile.devices_per_host, at[MESH_AXES_MAX];
+    fprintf (to, "%*s", 17 - (int) plan->hosts.items[rank].address.len, " ");
     for (uint32_t i = 0; i < per_host; i++) {
         mesh_coordinates (&plan->mesh, rank * per_host + i, at);
         fprintf (to, "%s(", i ? " " : "");
@@ -319,18 +339,37 @@ static void print_launch (const struct plan *plan, FILE *to)
     print_coordinator (plan, to);
 }
 
+static bool proves_metrics (const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        if (plan->rungs.items[i].metrics.n)
+            return true;
+    return false;
+}
+
+static void print_mesh (const struct plan *plan, FILE *to)
+{
+    for (uint32_t i = 0; i < plan->mesh.n; i++)
+        fprintf (to, "%s%.*s: %u", i ? ", " : "mesh    ", TEXT_ARG (plan->mesh.items[i].axis),
+                 plan->mesh.items[i].size);
+    fputc ('\n', to);
+}
+
 static void print_hosts (const struct plan *plan, FILE *to)
 {
-    fprintf (to, "mesh    ");
-    for (uint32_t i = 0; i < plan->mesh.n; i++)
-        fprintf (to, "%s%.*s: %u", i ? ", " : "", TEXT_ARG (plan->mesh.items[i].axis), plan->mesh.items[i].size);
-    fprintf (to, "\nhosts   %u, %u device%s each\n", plan->hosts.n, plan->profile.devices_per_host,
-             plural (plan->profile.devices_per_host));
     enum { SHOWN = 16 };
+    bool devices = planning_has_devices (plan);
+    if (devices || proves_metrics (plan)) /* which are reduced over it */
+        print_mesh (plan, to);
+    fprintf (to, "hosts   %u", plan->hosts.n);
+    if (devices)
+        fprintf (to, ", %u device%s each", plan->profile.devices_per_host, plural (plan->profile.devices_per_host));
+    fputc ('\n', to);
     for (uint32_t i = 0; i < plan->hosts.n && i < SHOWN; i++) {
-        fprintf (to, "  rank %-4u %-20.*s %-16.*s ", i, TEXT_ARG (plan->hosts.items[i].name),
+        fprintf (to, "  rank %-4u %-20.*s %.*s", i, TEXT_ARG (plan->hosts.items[i].name),
                  TEXT_ARG (plan->hosts.items[i].address));
-        print_coordinates (plan, i, to);
+        if (devices)
+            print_coordinates (plan, i, to);
         fputc ('\n', to);
     }
     if (plan->hosts.n > SHOWN)

@@ -26,12 +26,14 @@ int planning_load_quietly (const struct cli *cli, const struct cli_arguments *ar
 int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
                               var_list *groups);
 /* The plan of a slice that was made by this program: `text`, which problems call `name`. */
-int planning_load_text (struct cli *cli, const char *name, const char *text, struct arena *arena, struct plan *plan);
+int planning_load_text (struct cli *cli, const char *name, struct text text, struct arena *arena, struct plan *plan);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (storage.h). Hosts ask for themselves. */
 int planning_check_cache_owners (const struct plan *plan, struct err *err);
 /* $HOME, else as the system knows it; NULL: nowhere. */
 const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
+/* False: programs run that need none, so nothing is to be said of devices. */
+bool planning_has_devices (const struct plan *plan);
 
 /* ssh_answers.c - conf_options.ssh_answers by OpenSSH's client, and pack_folder by git and tar. */
 int planning_pack_folder (const char *folder, struct buf *out, struct err *err);

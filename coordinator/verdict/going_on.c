@@ -79,7 +79,7 @@ struct text going_on_command_with (const struct plan *plan, const char *option, 
 {
     const text_list *words = &plan->origin.command;
     LOCAL_BUF line = { .max = COMMAND_BYTES };
-    bool named = false;
+    bool named = false, piped = false; /* who copies the command has no such standard input */
     *hides = false;
     for (uint32_t i = 0; i < words->n; i++) {
         struct text word = words->items[i], shown = secret_redact_word (arena, word);
@@ -90,11 +90,12 @@ struct text going_on_command_with (const struct plan *plan, const char *option, 
             continue;
         }
         named |= is_check || text_is (word, "run");
+        piped |= text_is (word, "-");
         *hides |= !text_equal (word, shown);
         shell_word_add (&line, is_check ? TEXT_LIT ("run") : shown);
     }
     buf_printf (&line, " %s", added);
-    bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow;
+    bool whole = words->n > 0 && words->n < ORIGIN_WORDS_MAX && !line.overflow && !piped;
     return whole ? text_copy (arena, buf_as_text (&line)) : (struct text){ 0 };
 }
 

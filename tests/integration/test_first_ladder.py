@@ -5,7 +5,7 @@ import unittest
 import lab
 
 PAGE = lab.TOP / "docs/guide" / "first-ladder.md"
-CHANGING = re.compile(r"(?:run|watch|explain) [0-9a-f]{8}|\[ *[0-9.]+ s\]|[0-9.]+ (ms|s|min)\b|/\S+/sum\.py")
+CHANGING = re.compile(r"(?:run|watch|explain) [0-9a-f]{8}|\[ *[0-9.]+ s\]|[0-9.]+ (ms|s|min|KiB free)\b|/\S+/sum\.py")
 
 
 def blocks(language):
@@ -38,16 +38,19 @@ class FirstLadder(lab.LabTest):
         return self.top + self.bad + "".join(lines[1:])
 
     def test_the_page_is_what_happens(self):
-        passed, failed, hung = blocks("text")
+        passed, failed, full, hung = blocks("text")
         self.assertEqual(0, self.lab.sliceup("check", self.place / "slice.yaml").status)
         self.run_and_compare(0, passed)
         (self.place / "sum.py").write_text(self.make_wrong())
         self.run_and_compare(1, failed)
         for command in re.findall(r"(?m)^sliceup (receipt.*|logs|explain|drift)$", re.sub(r" +#.*", "", "".join(blocks("sh")))):
             self.assertIn(self.lab.sliceup(*command.split()).status, (0, 1), command)
+        ladder = blocks("yaml")[1]
+        (self.place / "ladder.yaml").write_text(ladder.replace("1000000", "1000000000000"))
+        self.run_and_compare(1, full)
         (self.place / "sum.py").write_text(self.make_wrong().replace("import os", "import os, time").replace(
             "else 0\n", "else 0\ntime.sleep(1000 * bad)\n"))
-        (self.place / "ladder.yaml").write_text(blocks("yaml")[1].replace("timeout: 10s", "timeout: 2s"))
+        (self.place / "ladder.yaml").write_text(ladder.replace("timeout: 10s", "timeout: 2s"))
         self.run_and_compare(1, hung.replace("10 s", "2 s"))
 
     def test_the_slice_over_ssh_has_no_mistake(self):

@@ -1,4 +1,5 @@
 """`sliceup check` of slices on other machines: what it prints before anything is touched, and the guide's own examples."""
+import hashlib
 import re
 import unittest
 
@@ -105,7 +106,7 @@ class Planning(lab.LabTest):
 
     def test_hosts_are_left_out_on_the_command_line(self):
         ended = self.passes(self.check(SSH.format(more=""), "--hosts", "v6e-[0-3]", "--exclude", "@spare"))
-        self.assertIn("hosts   2,", ended.out)
+        self.assertIn("hosts   2\n", ended.out)
         self.assertIn("  v6e-[0-1]: ssh root@v6e-[0-1]\n", ended.out)
         self.assertNotIn("v6e-2", ended.out)
         ended = self.check(SSH.format(more="mesh: {data: 5, model: 2}\n"), "--exclude=v6e-4")
@@ -119,6 +120,42 @@ class Planning(lab.LabTest):
         ended = self.check(f"slice: s\nlauncher: slurm\nhosts: {{from: slurm}}\n{REST}")
         self.assertEqual(2, ended.status, ended)
         self.assertRegex(ended.err, r"slice\.yaml:3:15: from: slurm: .*SLURM_JOB_NODELIST")
+
+    def test_a_slice_on_standard_input_names_files_of_the_working_folder(self):
+        self.lab.write("own.yaml", "ladder: own\nrungs:\n  - {id: says, command: [echo, hello]}\n")
+        text = "slice: piped\nhosts: h[0-1]\nprofile: plain\ncache: {mode: off}\nladder: ./own.yaml\n"
+        checked = self.passes(self.lab.sliceup("check", "-", told=text, cwd=self.lab.files))
+        self.assertIn("slice   piped (-)\n", checked.out)
+        self.assertIn("says", checked.out)
+        elsewhere = self.lab.sliceup("check", "-", told=text, cwd=self.lab.root)
+        self.assertEqual(2, elsewhere.status, elsewhere)
+        self.assertIn(f"-:5:9: ladder './own.yaml' does not exist, expected the file {self.lab.root}/own.yaml", elsewhere.err)
+        self.passes(self.lab.sliceup("run", "-", "--exclude", "h1", told=text, cwd=self.lab.files))
+        receipt = self.lab.receipt()
+        self.assertEqual(("piped", "passed"), (receipt["slice"], receipt["outcome"]))
+        self.assertIn("hello", self.lab.sliceup("logs", "--rung", "says").out)
+        blocked = self.lab.sliceup("check", "-", "--exclude", "h[0-1]", told=text, cwd=self.lab.files)
+        self.assertEqual(2, blocked.status, blocked)
+        self.assertIn("-:2:8: the slice has no hosts left", blocked.err)
+
+    def test_nothing_is_said_of_devices_where_there_are_none(self):
+        rungs = [{"id": "says", "command": ["echo"]}]
+        for more, wanted in (({}, False), ({"profile": "cpu-jax"}, True)):
+            told = self.passes(self.lab.sliceup("check", self.lab.slice(ladder=str(self.lab.ladder("own.yaml", rungs)), **more)))
+            for word in ("device", "mesh"):
+                self.assertEqual(wanted, word in told.out, told.out)
+
+    def test_wheels_lie_beside_the_slice_file(self):
+        wheel = self.lab.files / "wheels" / "tiny-1.0-py3-none-any.whl"
+        wheel.parent.mkdir()
+        wheel.write_bytes(b"any")
+        pins = self.lab.write("pins.txt", f"tiny==1.0 --hash=sha256:{hashlib.sha256(b'any').hexdigest()}\n")
+        for folder, status in ((wheel.parent, 0), ("./wheels", 0), ("./wheels/../wheels", 0), ("./", 2), ("wheels", 2)):
+            ended = self.check(f"slice: s\nhosts: h0\n{REST}pins: {{file: {pins}, wheels: {folder}}}\n")
+            self.assertEqual(status, ended.status, ended)
+        self.assertIn("expected a path of this machine: absolute, or beginning with ~/ or ./", ended.err)
+        wheel.rename(self.lab.files / wheel.name)
+        self.passes(self.check(f"slice: s\nhosts: h0\n{REST}pins: {{file: {pins}, wheels: ./}}\n"))
 
     def test_home_is_that_of_the_user(self):
         missing = SSH.format(more="").replace("user: root", "identities: [~/none]")

@@ -177,8 +177,10 @@ class Lab:
         env.update(more)
         return env
 
-    def sliceup(self, *args, bound_s=300, env=None):
-        done = subprocess.run([str(SLICEUP), *map(str, args)], env=env or self.env(), stdin=subprocess.DEVNULL,
+    def sliceup(self, *args, bound_s=300, env=None, told=None, cwd=None):
+        """told: what it reads from standard input."""
+        given = {"stdin": subprocess.DEVNULL} if told is None else {"input": told}
+        done = subprocess.run([str(SLICEUP), *map(str, args)], env=env or self.env(), cwd=cwd, **given,
                               capture_output=True, text=True, timeout=bound_s, errors="surrogateescape")
         return self._checked(Ended(done.returncode, done.stdout, done.stderr))
 

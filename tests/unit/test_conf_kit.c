@@ -9,17 +9,22 @@
 
 TEST_FIXTURE (struct share, share_open, share_close)
 
-/* The one rung of a ladder with this canary. */
-static const struct rung *plan (struct share *share, const char *canary)
+/* The one rung of a ladder with this program. */
+static const struct rung *plan_of (struct share *share, const char *kind, const char *program)
 {
     char ladder[256];
-    snprintf (ladder, sizeof ladder, "ladder: l\nrungs:\n  - {id: a, canary: %s}\n", canary);
+    snprintf (ladder, sizeof ladder, "ladder: l\nrungs:\n  - {id: a, %s: %s}\n", kind, program);
     write_text (share, "configs/ladders/l.yaml", ladder);
     share_load (share);
     if (share->result)
         dump (share);
     assert_int_equal (share->result, 0);
     return &share->plan.rungs.items[0];
+}
+
+static const struct rung *plan (struct share *share, const char *canary)
+{
+    return plan_of (share, "canary", canary);
 }
 
 static const struct kit_file *find (const struct rung *rung, const char *name)
@@ -98,6 +103,8 @@ TEST_ON (share, imports_are_found_by_their_lines)
         "x = 1\nimport mod",
         "import mod\r\n",
         "import mod;import os\n",
+        "import mod # why\n",
+        "from mod \\\n    import x\n",
     };
     static const char *const others[] = {
         "# import mod\n",
@@ -115,6 +122,8 @@ TEST_ON (share, imports_are_found_by_their_lines)
         "\n\n",
         "import Mod\n",
         "from mo d import x\n",
+        "from mod to the next\n",
+        "import mod first\n",
     };
     write_text (share, "configs/ladders/mod.py", "");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -136,6 +145,30 @@ TEST_ON (share, imports_are_followed_and_circles_end)
     write_text (share, "configs/ladders/b.py", "import a\n");
     write_text (share, "configs/ladders/c.py", "");
     ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
+}
+
+#define OURS "sliceup/sliceup_program.py", "sliceup/sliceup_torch_xla_client.py", "sliceup/sliceup_canary.py"
+
+TEST_ON (share, a_command_takes_along_what_its_program_imports_and_nothing_else)
+{
+    write_text (share, "worker/canaries/sliceup_canary.py", "");
+    for (int i = 0; i < 2; i++) {
+        char folder[128];
+        snprintf (folder, sizeof folder, "%s/worker/canaries/%s", share->root, i ? "program" : "torch_xla");
+        assert_int_equal (mkdir (folder, 0700), 0);
+    }
+    write_text (share, "worker/canaries/program/sliceup_program.py", "");
+    write_text (share, "worker/canaries/torch_xla/sliceup_torch_xla_client.py", "");
+    write_text (share, "configs/ladders/a.py", "");
+    write_text (share, "configs/ladders/own.py", "\"\"\"Counts\nfrom a to b.\"\"\"\n");
+    ARE (plan_of (share, "command", "[python3, ./own.py]"), "own.py");
+    write_text (share, "configs/ladders/own.py", "import a\n");
+    ARE (plan_of (share, "command", "[python3, ./own.py]"), "own.py", "a.py");
+    write_text (share, "configs/ladders/a.py", "if True: import sliceup_program\n");
+    ARE (plan_of (share, "command", "[python3, ./own.py]"), "own.py", "a.py", OURS);
+    /* What nobody reads here may import it. */
+    ARE (plan_of (share, "command", "[python3, /opt/own.py]"), OURS);
+    assert_int_equal (plan_of (share, "command", "[sh, /opt/own.sh]")->files.n, 0);
 }
 
 TEST_ON (share, a_name_that_no_host_may_use_is_replaced)

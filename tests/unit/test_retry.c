@@ -115,6 +115,9 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
     plan.start.ssh.sudo = true; /* whom sudo asks */
     assert_text (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena),
                  "sliceup run 'a b.yaml' --ask-pass");
+    words[2] = TEXT_LIT ("-"); /* what came on standard input is gone */
+    assert_text (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena),
+                 "the same command with --ask-pass");
     plan.origin.command.n = 0;
     plan.launcher = LAUNCHER_JOIN; /* the way there is its worker's */
     six.ssh = REACH_ANSWERS;
