@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/syscall.h>

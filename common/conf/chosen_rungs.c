@@ -37,7 +37,7 @@ static void chosen_rungs_check_name (struct draft *draft, const struct rung_ids 
 {
     const struct yaml_node at = { .file = option, .kind = YAML_SCALAR, .text = text_of (name) };
     if (!has_id (ids, at.text))
-        problem_unknown (draft->problems, &at, "rung", ids->items, ids->n);
+        problem_unknown (draft->problems, &at, "rung", "", ids->items, ids->n);
     else if (draft->problems->errors == 0 && strcmp (option, "--leave-out") != 0 &&
              plan_rung_index (&draft->plan, at.text) < 0)
         problem_at (draft->problems, &at, "the rung %s is left out of this run, expected one that is climbed",

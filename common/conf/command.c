@@ -271,7 +271,7 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
             i++;
         double most;
         if (i == DEMANDS_MAX)
-            problem_unknown (draft->problems, key, "limit of at_most", demand_names, DEMANDS_MAX);
+            problem_unknown (draft->problems, key, "limit of at_most", "", demand_names, DEMANDS_MAX);
         else if (draft_number (draft, key->value, "a limit of at_most", "a number of at least 0, such as 0", 0, DBL_MAX,
                                &most) == 0 &&
                  rung->demands.n < DEMANDS_MAX)

@@ -64,7 +64,5 @@ int conf_load (const struct conf_options *options, struct arena *arena, struct p
     *report = made;
     if (result == 0)
         *plan = draft.plan;
-    if (result == 0 && options->groups)
-        *options->groups = draft.groups;
     return result;
 }

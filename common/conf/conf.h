@@ -57,7 +57,6 @@ struct conf_options {
     int (*pack_folder) (const char *folder, struct buf *out, struct err *err);
     var_list *packs;     /* receives the archives of folders (sha256, bytes); may be NULL */
     bool starts_nothing; /* local files needed only to start workers may be missing */
-    var_list *groups;    /* receives the slice file's groups (name, host set); may be NULL */
 };
 /* 0: `plan` is complete and valid (`report` may hold warnings). -1: `report` holds all problems, sorted by file and
  * position; `err` holds the first. Everything is allocated in `arena`. */

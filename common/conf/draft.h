@@ -93,7 +93,6 @@ struct draft {
     bool ssh_config;                 /* the user's ssh configuration fills what it leaves open */
     bool jumps;                      /* some host is reached through another */
     bool executes;                   /* no canary is a copy of a preloaded interpreter */
-    var_list groups;                 /* of the slice file: name, host set */
     text_list excluded;              /* hosts taken out by `exclude`, --hosts, --exclude */
     const struct frontend *frontend; /* NULL: not known */
     var_list profile_args;

@@ -1,5 +1,4 @@
 /* hosts.c - the hosts of a slice, in rank order (host sets, maps with an address, or a source), and its groups. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf/address.h"
@@ -133,13 +132,6 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
     mem_free (choice);
 }
 
-static const struct yaml_node *option_node (struct draft *draft, const char *option, const char *set)
-{
-    struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
-    *node = (struct yaml_node){ .file = option, .kind = YAML_SCALAR, .text = text_of (set) };
-    return node;
-}
-
 /* Removes the hosts that `exclude`, --hosts and --exclude leave out. */
 /* The command line comes after the file, so it can only remove hosts. */
 static void host_list_filter (struct host_list *list)
@@ -150,9 +142,9 @@ static void host_list_filter (struct host_list *list)
     if (exclude->given && exclude->good)
         take_out (list, exclude->node);
     if (draft->options->hosts)
-        keep_only (list, option_node (draft, "--hosts", draft->options->hosts));
+        keep_only (list, draft_choose_reference (draft, SLICE_HOSTS, draft->options->hosts, "--hosts"));
     if (draft->options->exclude)
-        take_out (list, option_node (draft, "--exclude", draft->options->exclude));
+        take_out (list, draft_choose_reference (draft, SLICE_HOSTS, draft->options->exclude, "--exclude"));
 }
 
 /* Where a host can be reached. Two hosts with the same location are probably a mistake. */
@@ -397,8 +389,8 @@ void draft_hosts (struct draft *draft)
 static const char *group_names (const struct draft *draft)
 {
     struct buf list = { .max = ERR_TEXT_BYTES };
-    for (uint32_t i = 0; i < draft->groups.n; i++)
-        buf_printf (&list, "%s%.*s", i ? ", " : "", TEXT_ARG (draft->groups.items[i].name));
+    for (uint32_t i = 0; i < draft->plan.groups.n; i++)
+        buf_printf (&list, "%s%.*s", i ? ", " : "", TEXT_ARG (draft->plan.groups.items[i].name));
     return buf_finish (&list, draft->arena).ptr;
 }
 
@@ -410,12 +402,12 @@ static bool hosts_find_group (const void *owner, struct text name, struct text *
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names)
 {
     struct err err;
-    const struct hostset_group_lookup groups = { .find = hosts_find_group, .owner = &draft->groups };
+    const struct hostset_group_lookup groups = { .find = hosts_find_group, .owner = &draft->plan.groups };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;
     const char *known = "";
-    if (draft->groups.n > 0)
+    if (draft->plan.groups.n > 0)
         known = text_format (draft->arena, "; the groups of the slice file: %s", group_names (draft)).ptr;
     else if (memchr (node->text.ptr, '@', node->text.len))
         known = "; a group is defined in the slice file: groups: {spare: 'v6e[2-3]'}";
@@ -430,7 +422,7 @@ static void hosts_add_group (struct draft *draft, const struct yaml_node *key)
         problem_at (draft->problems, key, "%s is not a group name, expected letters, digits, '.', '_' and '-'",
                     problem_quote (draft->problems, key->text));
     else if (set->kind == YAML_SCALAR && !yaml_is_null (set))
-        draft->groups.items[draft->groups.n++] = (struct var){ .name = key->text, .value = set->text };
+        draft->plan.groups.items[draft->plan.groups.n++] = (struct var){ .name = key->text, .value = set->text };
     else
         problem_at (draft->problems, set, "the group %.*s holds %s, expected a host set such as v6e[0-3]",
                     TEXT_ARG (key->text), set->kind == YAML_SCALAR ? "nothing" : yaml_kind_name (set->kind));
@@ -441,7 +433,7 @@ void draft_check_groups (struct draft *draft)
     const struct conf_value *groups = &draft->slice[SLICE_GROUPS];
     if (!groups->given || !groups->good)
         return;
-    draft->groups.items = arena_array (draft->arena, groups->node->n, sizeof *draft->groups.items);
+    draft->plan.groups.items = arena_array (draft->arena, groups->node->n, sizeof *draft->plan.groups.items);
     for (const struct yaml_node *key = groups->node->first; key; key = key->next)
         hosts_add_group (draft, key);
     for (const struct yaml_node *key = groups->node->first; key; key = key->next) {
@@ -449,5 +441,4 @@ void draft_check_groups (struct draft *draft)
         if (key->value->kind == YAML_SCALAR && !yaml_is_null (key->value))
             (void) draft_host_set (draft, key->value, false, &names); /* reported; the load fails */
     }
-    draft->plan.groups = draft->groups;
 }

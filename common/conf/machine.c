@@ -45,7 +45,7 @@ static void report_unknown (struct draft *draft, const struct conf_value *wanted
     const char *known[MACHINES_MAX];
     for (uint32_t i = 0; i < n; i++)
         known[i] = text_copy (draft->arena, rows[i].id).ptr;
-    problem_unknown (draft->problems, wanted->node, "machine type", known, n);
+    problem_unknown (draft->problems, wanted->node, "machine type", "", known, n);
 }
 
 void draft_machine (struct draft *draft)

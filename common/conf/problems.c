@@ -116,16 +116,16 @@ static int first_error (const struct problem_list *problems, struct err *err)
                     problems->errors, PROBLEMS_MAX);
 }
 
-int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
+int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what, const char *where,
                      const char *const known[], uint32_t n)
 {
     LOCAL_BUF list = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < n; i++)
         buf_printf (&list, "%s%s", i ? ", " : "", known[i]);
     const char *near = text_nearest (at->text, known, n);
-    problem_at (problems, at, "unknown %s %s, expected one of %s%s%s%s", what, problem_quote (problems, at->text),
-                buf_c (&list), near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return -1;
+    return problem_at (problems, at, "unknown %s %s%s, %s%s%sxpected one of %s", what,
+                       problem_quote (problems, at->text), where, near ? "did you mean '" : "", near ? near : "",
+                       near ? "'? E" : "e", buf_c (&list));
 }
 
 int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err)

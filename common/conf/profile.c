@@ -190,7 +190,7 @@ static void find_frontend (struct draft *draft, const struct conf_value *name)
     draft->frontend = frontend_find (name->text);
     if (draft->frontend)
         return;
-    problem_unknown (draft->problems, name->node, "frontend", known, frontend_names (known, FRONTENDS_MAX));
+    problem_unknown (draft->problems, name->node, "frontend", "", known, frontend_names (known, FRONTENDS_MAX));
 }
 
 /* No program of ours for torch_xla has run on a GPU. */

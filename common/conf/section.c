@@ -159,23 +159,15 @@ static const char *section_belongs (const struct section_schema *section, struct
 static void section_report_unknown (const struct section_schema *section, const struct yaml_node *key,
                                     struct problem_list *problems)
 {
-    const char *names[KEYS_MOST];
+    const char *names[KEYS_MOST], *place = section_belongs (section, key->text, problems->arena);
     assert (section->keys_n <= KEYS_MOST);
-    LOCAL_BUF list = { .max = ERR_TEXT_BYTES };
-    for (uint32_t i = 0; i < section->keys_n; i++) {
+    for (uint32_t i = 0; i < section->keys_n; i++)
         names[i] = section->keys[i].name;
-        buf_printf (&list, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *place = section_belongs (section, key->text, problems->arena);
-    const char *near = place ? NULL : text_nearest (key->text, names, section->keys_n);
-    const char *quoted = problem_quote (problems, key->text);
     if (place)
-        problem_at (problems, key, "unknown key %s in %s%s", quoted, section->name, place);
-    else if (near)
-        problem_at (problems, key, "unknown key %s in %s, did you mean '%s'? Expected one of %s", quoted, section->name,
-                    near, buf_c (&list));
+        problem_at (problems, key, "unknown key %s in %s%s", problem_quote (problems, key->text), section->name, place);
     else
-        problem_at (problems, key, "unknown key %s in %s, expected one of %s", quoted, section->name, buf_c (&list));
+        problem_unknown (problems, key, "key", text_format (problems->arena, " in %s", section->name).ptr, names,
+                         section->keys_n);
 }
 
 /* ---- files ---- */

@@ -109,8 +109,7 @@ static bool value_take (struct ways *ways, struct text name, const struct text a
     const struct text alias = all[SAID_ALIAS].len ? all[SAID_ALIAS] : name;
     const struct text values[] = { all[SAID_ADDRESS], name, all[SAID_PORT], all[SAID_USER], home, me, alias };
     const char *said = problem_quote (ways->draft->problems, text_take_until (&rest, '\n'));
-    struct buf out;
-    buf_init (&out, VALUE_MAX_BYTES);
+    struct buf out = { .max = VALUE_MAX_BYTES };
     bool good = true;
     if (key == SAID_JUMP || key == SAID_IDENTITIES || key == SAID_COMMAND)
         good = put_expanded (&out, all[key], values, key == SAID_COMMAND);

@@ -136,38 +136,16 @@ void draft_check_return_address (struct draft *draft)
 
 /* sliceup sets these itself, or they change what a worker reads and writes (man srun, Slurm 22.05). srun accepts
  * abbreviated names, so every beginning of one of these is refused as well. */
-static const char *const refused_options[] = { "account",
-                                               "chdir",
-                                               "error",
-                                               "export",
-                                               "export-file",
-                                               "help",
-                                               "input",
-                                               "kill-on-bad-exit",
-                                               "label",
-                                               "multi-prog",
-                                               "nodefile",
-                                               "nodelist",
-                                               "nodes",
-                                               "ntasks",
-                                               "ntasks-per-core",
-                                               "ntasks-per-gpu",
-                                               "ntasks-per-node",
-                                               "ntasks-per-socket",
-                                               "ntasks-per-tres",
-                                               "output",
-                                               "partition",
-                                               "pty",
-                                               "test-only",
-                                               "usage",
-                                               "version",
-                                               "wait",
-                                               "wrap" };
+static const char refused_options[] =
+    "account chdir error export export-file help input kill-on-bad-exit label multi-prog nodefile nodelist nodes "
+    "ntasks "
+    "ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres output partition pty test-only "
+    "usage version wait wrap";
 
 static bool is_refused (struct text name)
 {
-    for (size_t i = 0; i < sizeof refused_options / sizeof refused_options[0]; i++)
-        if (name.len <= strlen (refused_options[i]) && memcmp (name.ptr, refused_options[i], name.len) == 0)
+    for (struct text rest = text_of (refused_options); rest.len;)
+        if (text_equal (name, text_clip (text_take_until (&rest, ' '), name.len)))
             return true;
     return false;
 }

@@ -37,7 +37,7 @@ const char *problem_quote (struct problem_list *problems, struct text text);
 /* Quotes a scalar, or names the kind of another value. */
 const char *problem_quote_value (struct problem_list *problems, const struct yaml_node *node);
 /* "unknown WHAT 'text', expected one of a, b; did you mean 'a'?" */
-int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what,
+int problem_unknown (struct problem_list *problems, const struct yaml_node *at, const char *what, const char *where,
                      const char *const known[], uint32_t n);
 /* Sorts by file and position into `report` and releases the list. -1 when there are errors; `err` holds the first. */
 int problems_to_report (struct problem_list *problems, struct conf_report *report, struct err *err);

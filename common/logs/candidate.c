@@ -1,7 +1,6 @@
 #include "common/logs/candidate.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/logs/set.h"

@@ -18,7 +18,6 @@
 #include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/verdict/agree.h"
 
 enum {
     FORMAT = 3,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/conf/conf.h"
 
 enum { WORDS_MAX = 64, SAID_BYTES = 256, TITLE_BYTES = 64 };
 

@@ -123,8 +123,7 @@ static int cache_target_take_run (struct cli *cli, const char *run, struct cache
 static int take_slice (struct cli *cli, const char *slice, struct cache_location *target)
 {
     struct err err = { 0 };
-    var_list groups = { 0 };
-    int status = planning_load_slice_only (cli, slice, &target->arena, &target->plan, &groups);
+    int status = planning_load_slice_only (cli, slice, &target->arena, &target->plan);
     if (status != EXIT_HOLDS)
         return status;
     bool off = target->plan.cache.mode == CACHE_OFF;

@@ -17,11 +17,11 @@ enum { AT_ONCE = 32, TIMEOUT_MS = 10 * 60 * 1000, SENTENCES_MAX_BYTES = 16 << 20
 /* ---- the hosts that are meant, and how they are reached ---- */
 
 struct exec_choice {
-    const char *hosts, *exclude, *slice, *launcher, *user, *directory; /* NULL: not given */
-    struct arena arena;                                                /* holds what follows */
+    struct host_filter filter;
+    const char *slice, *launcher, *user, *directory; /* NULL: not given */
+    struct arena arena;                              /* holds what follows */
     struct plan plan;
-    uint32_t *ranks, n;
-    struct text *names;
+    struct host_choice of;
 };
 
 /* The configuration is asked as for a slice file of these hosts, so that its rules and messages hold here too. No host
@@ -31,33 +31,23 @@ enum { SLICE_MAX_BYTES = 1 << 20 };
     "slice: exec\nprofile: plain\nladder: plain\nsignatures: []\ncache: {mode: off}\ncoordinator: {address: "          \
     "127.0.0.1, listen: 127.0.0.1}\n"
 
-static int apply (struct hostset *set, const char *expression, enum hostset_step step, const char *option,
-                  struct err *err)
-{
-    if (!expression || hostset_apply_expression (set, step, text_of (expression), err) == 0)
-        return 0;
-    (void) err_prefix (err, "%s", option);
-    err->code = ERR_USAGE; /* also a set that is too large */
-    return -1;
-}
-
 /* ---- without a slice file ---- */
 
 static int put_hosts (const struct exec_choice *choice, struct buf *out, struct err *err)
 {
     const struct hostset_rules rules = { .max = HOSTS_MAX };
-    struct hostset *set = hostset_create (&rules);
-    struct arena arena = { 0 };
-    int rc = apply (set, choice->hosts, HOSTSET_ADD, "-w", err);
-    struct name_list names = hostset_names (set, &arena);
+    struct name_list names = { 0 };
+    LOCAL_ARENA arena = { 0 };
+    int rc = hostset_read (text_of (choice->filter.hosts), &rules, &arena, &names, err);
     if (rc == 0 && names.n == 0)
-        rc = err_set (err, ERR_USAGE, "-w: the host set is empty, expected hosts such as 'v6e-[0-3]'");
-    buf_puts (out, "hosts:\n"); /* a line each: a folded set may be longer than a value of YAML */
+        rc = err_set (err, ERR_USAGE, "the host set is empty, expected hosts such as 'v6e-[0-3]'");
+    if (rc < 0)
+        (void) err_prefix (err, "-w");
+    err->code = rc < 0 ? ERR_USAGE : err->code; /* also a set that is too large */
+    buf_puts (out, "hosts:\n");                 /* a line each: a folded set may be longer than a value of YAML */
     for (uint32_t i = 0; rc == 0 && i < names.n; i++)
         buf_printf (out, "  - '%.*s%s%.*s'\n", TEXT_ARG (names.users[i]), names.users[i].len ? "@" : "",
                     TEXT_ARG (names.items[i]));
-    arena_release (&arena);
-    hostset_destroy (set);
     return rc;
 }
 
@@ -79,7 +69,7 @@ static int put_slice (const struct exec_choice *choice, struct buf *out, struct 
     if (ssh || slurm)
         buf_printf (out, "start: {deadline: 30s%s%s%s}\n", choice->directory ? ", directory: '" : "",
                     choice->directory ? choice->directory : "", choice->directory ? "'" : "");
-    if (choice->hosts)
+    if (choice->filter.hosts)
         return put_hosts (choice, out, err);
     if (!slurm)
         return err_set (err, ERR_USAGE, "expected hosts: -w SET, or --slice FILE; see sliceup exec --help");
@@ -89,81 +79,32 @@ static int put_slice (const struct exec_choice *choice, struct buf *out, struct 
 
 static int load_hosts (struct cli *cli, struct exec_choice *choice)
 {
-    struct buf text;
+    LOCAL_BUF text = { .max = SLICE_MAX_BYTES };
     struct err err = { 0 };
-    buf_init (&text, SLICE_MAX_BYTES);
     int status = put_slice (choice, &text, &err) < 0
                      ? cli_fail (cli, &err)
                      : planning_load_text (cli, "command line", text_copy (&choice->arena, buf_as_text (&text)),
                                            &choice->arena, &choice->plan);
-    buf_release (&text);
     return status;
 }
 
 /* ---- of a slice file ---- */
 
-static int load_slice (struct cli *cli, struct exec_choice *choice, var_list *groups)
+static int load_slice (struct cli *cli, struct exec_choice *choice)
 {
     struct err err = { 0 };
     if (choice->launcher || choice->user || choice->directory)
         err_set (&err, ERR_USAGE, "--launcher, --user and --directory: with --slice the slice file says these");
     int status = err.code ? cli_fail (cli, &err)
-                          : planning_load_slice_only (cli, choice->slice, &choice->arena, &choice->plan, groups);
+                          : planning_load_slice_only (cli, choice->slice, &choice->arena, &choice->plan);
     return status;
-}
-
-/* ---- the ones that are meant ---- */
-
-static int read_sets (const struct exec_choice *choice, const struct host_groups *groups, struct arena *arena,
-                      struct name_list *names, struct err *err)
-{
-    const struct hostset_group_lookup lookup = { host_groups_find, groups };
-    const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = choice->slice ? &lookup : NULL };
-    struct hostset *set = hostset_create (&rules);
-    int rc = choice->hosts ? apply (set, choice->hosts, HOSTSET_ADD, "-w", err)
-                           : hostset_apply_expression (set, HOSTSET_ADD, groups->everything, err);
-    if (rc == 0)
-        rc = apply (set, choice->exclude, HOSTSET_TAKE, "-x", err);
-    if (rc == 0)
-        *names = hostset_names (set, arena);
-    hostset_destroy (set);
-    return rc;
-}
-
-static int exec_choose (struct exec_choice *choice, const struct host_groups *groups, struct err *err)
-{
-    const struct plan *plan = &choice->plan;
-    struct name_list names = { 0 };
-    if (read_sets (choice, groups, &choice->arena, &names, err) < 0)
-        return -1;
-    for (uint32_t i = 0; i < names.n; i++) {
-        int64_t rank = plan_host_rank (plan, names.items[i]);
-        if (rank < 0)
-            return err_set (err, ERR_USAGE, "-w: %.*s is no host of '%s'", TEXT_ARG (names.items[i]),
-                            choice->slice ? choice->slice : "the run");
-        if (names.users[i].len)
-            plan->hosts.items[rank].ssh.user = names.users[i];
-    }
-    if (names.n == 0)
-        return err_set (err, ERR_USAGE, "-w and -x leave no host");
-    choice->ranks = arena_array (&choice->arena, names.n, sizeof *choice->ranks);
-    choice->names = arena_array (&choice->arena, names.n, sizeof *choice->names);
-    for (uint32_t rank = 0; rank < plan->hosts.n; rank++) {
-        if (!name_list_has (&names, plan->hosts.items[rank].name))
-            continue;
-        choice->ranks[choice->n] = rank;
-        choice->names[choice->n++] = plan->hosts.items[rank].name;
-    }
-    return 0;
 }
 
 /* EXIT_HOLDS, or what to leave with: it was said why. */
 static int exec_choice_load (struct cli *cli, struct exec_choice *choice, const struct plan *given)
 {
-    var_list named = { 0 };
-    struct host_groups groups = { .named = &named };
     struct err err = { 0 };
-    int status = given ? EXIT_HOLDS : choice->slice ? load_slice (cli, choice, &named) : load_hosts (cli, choice);
+    int status = given ? EXIT_HOLDS : choice->slice ? load_slice (cli, choice) : load_hosts (cli, choice);
     choice->plan = given ? *given : choice->plan;
     if (status != EXIT_HOLDS)
         return status;
@@ -173,8 +114,9 @@ static int exec_choice_load (struct cli *cli, struct exec_choice *choice, const 
                  given ? "the run" : "'", given ? "" : choice->slice, given ? "" : "'");
         return cli_fail (cli, &err);
     }
-    groups.everything = plan_fold_all_hosts (&choice->plan, UINT32_MAX, &choice->arena);
-    return exec_choose (choice, &groups, &err) < 0 ? cli_fail (cli, &err) : EXIT_HOLDS;
+    return host_filter_choose (&choice->filter, false, &choice->plan, &choice->arena, &choice->of, &err) < 0
+               ? cli_fail (cli, &err)
+               : EXIT_HOLDS;
 }
 
 /* ---- the command ---- */
@@ -209,8 +151,7 @@ static int exec_take_arguments (struct execution *exec, const struct cli_argumen
 {
     const char *const *values = arguments->values;
     struct err err = { 0 };
-    exec->choice = (struct exec_choice){ .hosts = values[CLI_HOSTS],
-                                         .exclude = values[CLI_EXCLUDE],
+    exec->choice = (struct exec_choice){ .filter = host_filter_of (arguments),
                                          .slice = values[CLI_SLICE],
                                          .launcher = values[EXEC_LAUNCHER],
                                          .user = values[EXEC_USER],
@@ -232,7 +173,7 @@ static void exec_on_output (void *owner, uint32_t host, struct text bytes)
 {
     struct execution *exec = owner;
     if (exec->job->sink)
-        exec->job->sink (exec->job->owner, exec->choice.names[host], bytes);
+        exec->job->sink (exec->job->owner, exec->choice.of.names[host], bytes);
     else
         exec_output_add (&exec->output, host, bytes);
 }
@@ -242,7 +183,7 @@ static void exec_on_ended (void *owner, uint32_t host)
     struct execution *exec = owner;
     const struct exec_host *at = exec_hosts_at (exec->hosts, host);
     if (exec->job->ended)
-        exec->job->ended (exec->job->owner, exec->choice.names[host],
+        exec->job->ended (exec->job->owner, exec->choice.of.names[host],
                           at->state == EXEC_ENDED && at->end.how == REMOTE_EXITED && at->end.number == 0);
     exec_output_end_host (&exec->output, host, clock_boot_ms ());
 }
@@ -282,29 +223,27 @@ static void on_pass (void *owner)
 static void say_ends (struct execution *exec, bool always)
 {
     struct exec_choice *choice = &exec->choice;
-    struct buf said;
-    buf_init (&said, SENTENCES_MAX_BYTES);
+    LOCAL_BUF said = { .max = SENTENCES_MAX_BYTES };
     exec_report_put_ends (&exec->ends, &said);
     uint32_t i = 0;
-    while (i < choice->n && !text_starts (text_of (exec->ends.hosts[i]->why), "host-key:"))
+    while (i < choice->of.n && !text_starts (text_of (exec->ends.hosts[i]->why), "host-key:"))
         i++;
-    if (i < choice->n)
+    if (i < choice->of.n)
         buf_printf (&said, "next: %.*s\n",
-                    TEXT_ARG (host_key_advice (&choice->plan, choice->ranks[i], &choice->arena)));
+                    TEXT_ARG (host_key_advice (&choice->plan, choice->of.ranks[i], &choice->arena)));
     if (said.len || always)
         exec_report_put_sum (&exec->ends, &said);
     fputs (buf_c (&said), stderr);
-    buf_release (&said);
 }
 
 static void open_ends (struct execution *exec)
 {
     const struct exec_choice *choice = &exec->choice;
-    const struct exec_host **hosts = mem_array (choice->n, sizeof *hosts);
-    for (uint32_t i = 0; i < choice->n; i++)
+    const struct exec_host **hosts = mem_array (choice->of.n, sizeof *hosts);
+    for (uint32_t i = 0; i < choice->of.n; i++)
         hosts[i] = exec_hosts_at (exec->hosts, i);
     exec->ends = (struct exec_ends){
-        .names = choice->names, .hosts = hosts, .n = choice->n, .timeout_ms = exec->command.timeout_ms
+        .names = choice->of.names, .hosts = hosts, .n = choice->of.n, .timeout_ms = exec->command.timeout_ms
     };
 }
 
@@ -329,8 +268,8 @@ static int run_on_hosts (struct execution *exec)
     climb_path_beside (exec->cli, "sliceup-worker.bundle", bundle);
     const struct exec_options options = { .loop = exec->loop,
                                           .plan = &exec->choice.plan,
-                                          .ranks = exec->choice.ranks,
-                                          .n = exec->choice.n,
+                                          .ranks = exec->choice.of.ranks,
+                                          .n = exec->choice.of.n,
                                           .at_once = exec->at_once,
                                           .command = &exec->command,
                                           .input_fd = exec->job->input_fd,
@@ -342,9 +281,9 @@ static int run_on_hosts (struct execution *exec)
                                           .ended = exec_on_ended,
                                           .owner = exec };
     (void) umask (exec->cli->umask); /* commands here have that of whoever asks; nothing is written by this program */
-    uint32_t at_once = exec->at_once < exec->choice.n ? exec->at_once : exec->choice.n;
+    uint32_t at_once = exec->at_once < exec->choice.of.n ? exec->at_once : exec->choice.of.n;
     const struct capacity_needs needs = { .descriptors = OWN_DESCRIPTORS + HOST_DESCRIPTORS * at_once +
-                                                         (exec->job->sink ? exec->choice.n : 0),
+                                                         (exec->job->sink ? exec->choice.of.n : 0),
                                           .bytes = OWN_BYTES };
     if (process_capacity_check ("sliceup exec (--at-once takes fewer hosts at a time)", &needs, &err) < 0)
         return cli_fail (exec->cli, &err);

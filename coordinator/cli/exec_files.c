@@ -111,7 +111,7 @@ static int add_files (const char *const *files, uint32_t n, const char **words, 
 /* A nameless file with all of them, at its beginning. */
 static int pack (const struct cli *cli, const struct cli_arguments *arguments, struct digest *digest, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t n = arguments->operands_n - 1;
     uint64_t bytes;
     const char **words = arena_array (&arena, 4 + 3 * n + 1, sizeof *words);
@@ -124,7 +124,6 @@ static int pack (const struct cli *cli, const struct cli_arguments *arguments, s
         fd_close (fd);
         fd = -1;
     }
-    arena_release (&arena);
     return fd;
 }
 
@@ -233,10 +232,9 @@ static void outputs_take (void *owner, struct text host, struct text bytes)
 static int64_t count_files (int fd, struct err *err)
 {
     static const char *const words[] = { "/bin/sh", "-c", "ulimit -f 131072; exec tar -tvf -", NULL };
-    struct buf lines;
+    LOCAL_BUF lines = { .max = LISTING_MAX_BYTES };
     int64_t n = 0;
     int list = memfd_create ("outputs", MFD_CLOEXEC);
-    buf_init (&lines, LISTING_MAX_BYTES);
     if (list < 0 || lseek (fd, 0, SEEK_SET) < 0 || tar_run (words, fd, list, err) < 0 ||
         lseek (list, 0, SEEK_SET) < 0 || fd_read_all (list, &lines) < 0 || lines.overflow)
         n = err->code ? -1 : err_set (err, ERR_LIMIT, "it has too many files to be listed");
@@ -245,7 +243,6 @@ static int64_t count_files (int fd, struct err *err)
         struct text line = text_take_until (&rest, '\n');
         n = text_starts (line, "-") ? n + 1 : err_set (err, ERR_REFUSED, "it holds something that is no file");
     }
-    buf_release (&lines);
     fd_close (list);
     return n;
 }
@@ -253,7 +250,7 @@ static int64_t count_files (int fd, struct err *err)
 /* "./3.run.1/output/a" becomes "soak.run.1/a". */
 static int unpack (struct outputs *outputs, const struct arriving *at, struct err *err)
 {
-    struct arena arena = { 0 };
+    LOCAL_ARENA arena = { 0 };
     uint32_t rungs_n = outputs->plan->rungs.n;
     const char *into = text_format (&arena, "%s/%.*s", outputs->folder, TEXT_ARG (at->host)).ptr;
     const char **words = arena_array (&arena, rungs_n + 8, sizeof *words), *const tar[] = {
@@ -267,7 +264,6 @@ static int unpack (struct outputs *outputs, const struct arriving *at, struct er
     int rc = mkdir (into, 0700) < 0 ? err_errno (err, ERR_IO, "cannot make %s, expected that it is not there", into)
              : lseek (at->fd, 0, SEEK_SET) < 0 ? err_errno (err, ERR_IO, "cannot read what arrived")
                                                : tar_run (words, at->fd, -1, err);
-    arena_release (&arena);
     return rc;
 }
 
@@ -310,8 +306,7 @@ static int outputs_fetch (struct outputs *outputs, const struct run_dir *dir, co
     int status = exec_job_run (outputs->cli, arguments, &job);
     for (struct arriving *at = outputs->arriving; at; at = at->next)
         outputs_keep (outputs, at);
-    struct buf said;
-    buf_init (&said, 8 * PATH_MAX);
+    struct buf said = { .max = 8 * PATH_MAX };
     buf_escaped (&said, text_of (outputs->folder), 0);
     buf_printf (&said, ": %" PRIu64 " file%s from %u host%s\n", outputs->files_n, outputs->files_n == 1 ? "" : "s",
                 outputs->hosts_n, outputs->hosts_n == 1 ? "" : "s");

@@ -69,8 +69,7 @@ static bool print_piece (struct exec_output *output, struct text bytes)
         output->ends->cancelled = true;
         return false;
     }
-    struct buf piece;
-    buf_init (&piece, PIPE_BUF);
+    struct buf piece = { .max = PIPE_BUF };
     buf_add_text (&piece, bytes);
     return cli_write_stdout (output->cli, &piece) == EXIT_HOLDS && !cli_reader_left ();
 }
@@ -141,9 +140,8 @@ static void show_group (struct exec_output *output, uint32_t at)
 {
     const struct output_group *group = output_fold_group (output->fold, at);
     bool *chosen = take_hosts (output, at);
-    struct buf out, label;
-    buf_init (&out, 16 * (size_t) OUTPUT_KEPT_BYTES + (1 << 20));
-    buf_init (&label, 1 << 20);
+    LOCAL_BUF label = { .max = 1 << 20 };
+    struct buf out = { .max = 16 * (size_t) OUTPUT_KEPT_BYTES + (1 << 20) };
     exec_report_put_hosts (output->ends, chosen, &label);
     if (output->labels[at].len) {
         buf_printf (&out, "%s: the same output as %.*s\n", buf_c (&label), TEXT_ARG (output->labels[at]));
@@ -152,7 +150,6 @@ static void show_group (struct exec_output *output, uint32_t at)
         put_body (output, group, &out);
         output->labels[at] = text_copy (&output->arena, text_clip (buf_as_text (&label), LABEL_MAX_BYTES));
     }
-    buf_release (&label);
     mem_free (chosen);
     exec_output_print (output, &out);
 }
@@ -187,32 +184,28 @@ void exec_output_clear_status (struct exec_output *output)
 static void print_status (struct exec_output *output, struct buf *line)
 {
     uint32_t columns = cli_detect_style (output->cli).columns;
-    struct buf shown;
-    buf_init (&shown, 8 * STATUS_MAX_BYTES);
+    LOCAL_BUF shown = { .max = 8 * STATUS_MAX_BYTES };
     buf_escaped (&shown, buf_as_text (line), (columns ? columns : 80) - 1);
     exec_output_clear_status (output);
     fputs (buf_c (&shown), stderr);
     output->said = true;
-    buf_release (&shown);
 }
 
 static void say_status (struct exec_output *output, uint64_t now_ms)
 {
     struct text *names = mem_array (output->ends->n, sizeof *names);
     char lasts[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
-    struct buf line;
+    LOCAL_BUF line = { .max = STATUS_MAX_BYTES };
     uint32_t n = 0;
     for (uint32_t i = 0; i < output->ends->n; i++)
         if (!output->ended[i])
             names[n++] = output->ends->names[i];
-    buf_init (&line, STATUS_MAX_BYTES);
     buf_printf (&line, "%u of %u hosts ended (%s; at most %s each); waiting for ", output->ends->n - n, output->ends->n,
                 duration_print ((now_ms - output->began_ms) / 1000 * 1000, lasts),
                 duration_print (output->timeout_ms, limit));
     hostset_fold (names, n, &line);
     print_status (output, &line);
     output->said_ms = now_ms;
-    buf_release (&line);
     mem_free (names);
 }
 

@@ -58,9 +58,9 @@ static int read_set (const char *option, const char *set, const struct host_grou
 static int none_left (const struct host_filter *filter, struct text everything, struct err *err)
 {
     bool both = filter->hosts && filter->exclude;
-    return err_set (err, ERR_USAGE, "%s%s%s%s%s: this selects no host of the run, which has %.*s",
-                    filter->hosts ? "--hosts " : "", filter->hosts ? filter->hosts : "", both ? " " : "",
-                    filter->exclude ? "--exclude " : "", filter->exclude ? filter->exclude : "", TEXT_ARG (everything));
+    return err_set (err, ERR_USAGE, "%s%s%s%s%s: this selects none of the hosts %.*s", filter->hosts ? "--hosts " : "",
+                    filter->hosts ? filter->hosts : "", both ? " " : "", filter->exclude ? "--exclude " : "",
+                    filter->exclude ? filter->exclude : "", TEXT_ARG (everything));
 }
 
 int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
@@ -80,6 +80,46 @@ int host_filter_resolve (const struct host_filter *filter, const struct name_lis
     if (rc == 0 && n == 0 && !host_filter_is_default (filter))
         rc = none_left (filter, known.everything, err);
     return rc;
+}
+
+static int check_known (const char *option, const char *set, struct plan *plan, struct arena *arena, struct err *err)
+{
+    struct name_list names = { 0 };
+    const struct host_groups known = { &plan->groups, plan_fold_all_hosts (plan, UINT32_MAX, arena) };
+    if (read_set (option, set, &known, arena, &names, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < names.n; i++) {
+        int rank = plan_host_rank (plan, names.items[i]);
+        if (rank < 0)
+            return err_set (err, ERR_USAGE, "%s: %.*s is no host of slice %.*s", option, TEXT_ARG (names.items[i]),
+                            TEXT_ARG (plan->slice));
+        if (names.users[i].len)
+            plan->hosts.items[rank].ssh.user = names.users[i];
+    }
+    return 0;
+}
+
+int host_filter_choose (const struct host_filter *filter, bool excluded, struct plan *plan, struct arena *arena,
+                        struct host_choice *out, struct err *err)
+{
+    uint32_t n = plan->hosts.n;
+    struct name_list all = { arena_array (arena, n, sizeof *all.items), n, NULL };
+    bool *chosen = arena_array (arena, n, sizeof *chosen);
+    for (uint32_t i = 0; i < n; i++)
+        all.items[i] = plan->hosts.items[i].name;
+    if (check_known ("--hosts", filter->hosts, plan, arena, err) < 0 ||
+        (excluded && check_known ("--exclude", filter->exclude, plan, arena, err) < 0) ||
+        host_filter_resolve (filter, &all, plan, chosen, err) < 0) {
+        err->code = ERR_USAGE; /* also a set that is too large */
+        return -1;
+    }
+    *out = (struct host_choice){ .ranks = arena_array (arena, n, sizeof *out->ranks), .names = all.items };
+    for (uint32_t i = 0; i < n; i++)
+        if (chosen[i]) {
+            out->names[out->n] = all.items[i];
+            out->ranks[out->n++] = i;
+        }
+    return 0;
 }
 
 /* ---- the hosts that this machine's job has ---- */

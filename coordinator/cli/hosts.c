@@ -44,8 +44,8 @@ struct request {
     struct hostset_rules rules;
     struct hostset_group_lookup lookup;
     struct arena arena;
-    var_list named;
-    struct host_groups groups; /* of the slice */
+    struct plan plan;          /* of the slice */
+    struct host_groups groups; /* of the same */
 };
 
 /* ---- arguments ---- */
@@ -124,11 +124,11 @@ static int check_arguments (const struct request *request)
 
 static int load_slice (struct request *request)
 {
-    struct plan plan;
-    int status = planning_load_slice_only (request->cli, request->slice, &request->arena, &plan, &request->named);
+    struct plan *plan = &request->plan;
+    int status = planning_load_slice_only (request->cli, request->slice, &request->arena, plan);
     if (status != EXIT_HOLDS)
         return status;
-    request->groups = (struct host_groups){ &request->named, plan_fold_all_hosts (&plan, UINT32_MAX, &request->arena) };
+    request->groups = (struct host_groups){ &plan->groups, plan_fold_all_hosts (plan, UINT32_MAX, &request->arena) };
     return EXIT_HOLDS;
 }
 
@@ -337,19 +337,12 @@ static int answer_line (const struct request *request, struct text line, struct 
     return rc;
 }
 
-/* A last line may lack its end. */
 static int answer_lines (const struct request *request, struct text lines, struct buf *out)
 {
     int status = EXIT_HOLDS;
-    for (uint32_t i = 0, from = 0; i < lines.len; i++) {
-        bool ends = lines.ptr[i] == '\n';
-        if (!ends && i + 1 < lines.len)
-            continue;
-        struct text line = { lines.ptr + from, i - from + !ends };
-        from = i + 1;
-        if (answer_line (request, line, out) < 0)
+    while (lines.len)
+        if (answer_line (request, text_take_until (&lines, '\n'), out) < 0)
             status = EXIT_USAGE;
-    }
     return status;
 }
 

@@ -36,5 +36,13 @@ bool host_filter_is_default (const struct host_filter *filter);
  * that "@name" stands for; NULL: nobody knows them. */
 int host_filter_resolve (const struct host_filter *filter, const struct name_list *all, const struct plan *plan,
                          bool *chosen, struct err *err);
+/* The hosts of the plan that are meant, by rank. Stricter: a name that is none of them is a mistake (`excluded`: also
+ * there), because it would be waited for. USER@ before a name is its user in the plan. */
+struct host_choice {
+    uint32_t *ranks, n;
+    struct text *names;
+};
+int host_filter_choose (const struct host_filter *filter, bool excluded, struct plan *plan, struct arena *arena,
+                        struct host_choice *out, struct err *err);
 
 #endif

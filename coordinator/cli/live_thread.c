@@ -123,38 +123,25 @@ void live_thread_add_log (struct live_thread *viewer, struct text line)
     live_thread_add (viewer, false, line, QUEUED_MAX_BYTES);
 }
 
-static void ask_to_end (struct live_thread *viewer)
-{
-    pthread_mutex_lock (&viewer->lock);
-    viewer->closing = true;
-    pthread_cond_signal (&viewer->given);
-    pthread_mutex_unlock (&viewer->lock);
-}
-
-static void live_thread_destroy (struct live_thread *viewer)
-{
-    pthread_cond_destroy (&viewer->given);
-    pthread_mutex_destroy (&viewer->lock);
-    mem_free (viewer);
-}
-
-void live_thread_close (struct live_thread *viewer)
-{
-    if (viewer == NULL)
-        return;
-    ask_to_end (viewer);
-    pthread_join (viewer->thread, NULL);
-    live_thread_destroy (viewer);
-}
-
 bool live_thread_close_within (struct live_thread *viewer, uint32_t timeout_ms)
 {
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_ms / 1000;
-    ask_to_end (viewer);
+    pthread_mutex_lock (&viewer->lock);
+    viewer->closing = true;
+    pthread_cond_signal (&viewer->given);
+    pthread_mutex_unlock (&viewer->lock);
     if (pthread_clockjoin_np (viewer->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
         return false;
-    live_thread_destroy (viewer);
+    pthread_cond_destroy (&viewer->given);
+    pthread_mutex_destroy (&viewer->lock);
+    mem_free (viewer);
     return true;
+}
+
+void live_thread_close (struct live_thread *viewer)
+{
+    if (viewer)
+        (void) live_thread_close_within (viewer, UINT32_MAX); /* seven weeks: for as long as it takes */
 }

@@ -165,10 +165,9 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *argume
     return load (cli, &options, false, arena, plan);
 }
 
-int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
-                              var_list *groups)
+int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan)
 {
-    struct conf_options options = { .slice_path = slice, .starts_nothing = true, .groups = groups };
+    struct conf_options options = { .slice_path = slice, .starts_nothing = true };
     return load (cli, &options, false, arena, plan);
 }
 

@@ -22,9 +22,8 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *argume
 /* The plan of `slice` by the same options, for completion: nothing is said, and no host is asked. -1: there is none. */
 int planning_load_quietly (const struct cli *cli, const struct cli_arguments *arguments, const char *slice,
                            struct arena *arena, struct plan *plan);
-/* The plan of a slice file as it stands, and its groups of hosts: for commands that only ask about it. */
-int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan,
-                              var_list *groups);
+/* The plan of a slice file as it stands: for commands that only ask about it. */
+int planning_load_slice_only (struct cli *cli, const char *slice, struct arena *arena, struct plan *plan);
 /* The plan of a slice that was made by this program: `text`, which problems call `name`. */
 int planning_load_text (struct cli *cli, const char *name, struct text text, struct arena *arena, struct plan *plan);
 /* Could others change the cache, as far as this machine shares it? ERR_REFUSED (storage.h). Hosts ask for themselves. */

@@ -87,17 +87,12 @@ static int make_folder (const char *path, struct err *err)
 
 /* ---- the command ---- */
 
-static bool is_held (const struct run_dir *dir)
-{
-    return journal_is_locked (RUN_PATH (dir, "journal.db"), NULL, NULL) > 0;
-}
-
 static int read_run (const struct cli *cli, const char *run, struct run_report *out, struct err *err)
 {
     struct run_dir dir;
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", err) < 0)
         return -1;
-    return run_report_read (&dir, is_held (&dir), out, err);
+    return run_report_read (&dir, journal_is_locked (RUN_PATH (&dir, "journal.db"), NULL, NULL) > 0, out, err);
 }
 
 static int write_report (const char *folder, const struct report *report, struct err *err)

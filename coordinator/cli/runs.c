@@ -202,13 +202,11 @@ static int list_run (void *owner, const struct run_dir *dir, uint64_t created_ms
 
 static int runs_finish (struct listing *listing)
 {
-    if (listing->json) {
-        json_t *answer = json_pack ("{s:s, s:O}", "schema", "sliceup.runs/1", "runs", listing->list);
-        json_print_release (answer, JSON_INDENT (2) | JSON_ENSURE_ASCII, &listing->out);
-    } else if (listing->n == 0) {
+    if (listing->json)
+        return cli_print_json (listing->cli, "sliceup.runs/1", json_pack ("{s:O}", "runs", listing->list));
+    if (listing->n == 0)
         buf_puts (&listing->out,
                   listing->slice ? "no runs of this slice\n" : "no runs yet; start one with: sliceup run SLICE.yaml\n");
-    }
     return cli_write_stdout (listing->cli, &listing->out);
 }
 

@@ -99,13 +99,6 @@ int web_program_start (const struct cli *cli, const struct run_dir *dir, char *u
 enum { SERVE_LISTEN = CLI_OWN, SERVE_NAME, SERVE_ALL };
 enum { NAMES_MAX = 12, SERVE_WORDS_MAX = 2 * NAMES_MAX + 6 };
 
-static int check_words (const struct cli_arguments *arguments, struct err *err)
-{
-    return arguments->operands_n && arguments->values[SERVE_ALL]
-               ? err_set (err, ERR_USAGE, "serve: give either RUN or --all, which has every run")
-               : 0;
-}
-
 static int serve_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     const char *run = arguments->operands[0], *listen = arguments->values[SERVE_LISTEN];
@@ -113,8 +106,9 @@ static int serve_run (struct cli *cli, const struct cli_arguments *arguments)
     struct run_dir dir;
     struct err err = { 0 };
     uint32_t names_n = cli_list (arguments, SERVE_NAME, names), n = 0;
-    if (check_words (arguments, &err) < 0 ||
-        (!arguments->values[SERVE_ALL] && run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0))
+    if (run && arguments->values[SERVE_ALL])
+        err_set (&err, ERR_USAGE, "serve: give either RUN or --all, which has every run");
+    if (err.code || (!arguments->values[SERVE_ALL] && run_dir_find (&dir, cli->home, run ? run : "last", &err) < 0))
         return cli_fail (cli, &err);
     if (!arguments->values[SERVE_ALL]) {
         words[n++] = "--run";

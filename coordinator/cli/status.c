@@ -9,8 +9,6 @@
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/picture/scene.h"
-#include "coordinator/verdict/stands.h"
-#include <signal.h>
 
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */

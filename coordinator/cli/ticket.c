@@ -13,41 +13,6 @@ struct options {
     bool renew;
 };
 
-/* Stricter than where a run is looked at: a host that is misspelt here would be waited for later. */
-static int read_hosts (const struct plan *plan, const var_list *groups, const char *option, const char *set,
-                       struct arena *arena, struct name_list *hosts, struct err *err)
-{
-    const struct host_groups named = { .named = groups };
-    const struct hostset_group_lookup known = { host_groups_find, &named };
-    const struct hostset_rules rules = { .max = HOSTS_MAX, .groups = &known };
-    if (hostset_read (text_of (set), &rules, arena, hosts, err) < 0)
-        return err_prefix (err, "%s", option);
-    for (uint32_t i = 0; i < hosts->n; i++)
-        if (plan_host_rank (plan, hosts->items[i]) < 0)
-            return err_set (err, ERR_USAGE, "%s: %.*s is not a host of slice %.*s", option, TEXT_ARG (hosts->items[i]),
-                            TEXT_ARG (plan->slice));
-    return 0;
-}
-
-static int choose_hosts (const struct plan *plan, const var_list *groups, const struct host_filter *filter,
-                         struct arena *arena, struct name_list *hosts, struct err *err)
-{
-    struct name_list with = { 0 }, without = { 0 };
-    if (filter->hosts && read_hosts (plan, groups, "--hosts", filter->hosts, arena, &with, err) < 0)
-        return -1;
-    if (filter->exclude && read_hosts (plan, groups, "--exclude", filter->exclude, arena, &without, err) < 0)
-        return -1;
-    hosts->items = arena_array (arena, plan->hosts.n, sizeof *hosts->items);
-    for (uint32_t i = 0; i < plan->hosts.n; i++) {
-        struct text name = plan->hosts.items[i].name;
-        if ((!filter->hosts || name_list_has (&with, name)) && !name_list_has (&without, name))
-            hosts->items[hosts->n++] = name;
-    }
-    return hosts->n
-               ? 0
-               : err_set (err, ERR_USAGE, "--hosts and --exclude leave no host of slice %.*s", TEXT_ARG (plan->slice));
-}
-
 static void say_made (const struct options *options, const struct plan *plan, const struct name_list *hosts,
                       struct arena *arena)
 {
@@ -60,9 +25,9 @@ static void say_made (const struct options *options, const struct plan *plan, co
             hosts->n, plural (hosts->n), TEXT_ARG (folded), TEXT_ARG (plan->slice), options->out, options->slice);
 }
 
-static int issue (struct cli *cli, const struct options *options, const struct plan *plan, const var_list *groups,
-                  struct arena *arena)
+static int issue (struct cli *cli, const struct options *options, struct plan *plan, struct arena *arena)
 {
+    struct host_choice chosen;
     struct name_list hosts = { 0 };
     struct err err = { 0 };
     struct ticket_request request = { .plan = plan,
@@ -70,7 +35,10 @@ static int issue (struct cli *cli, const struct options *options, const struct p
                                       .folder = options->out,
                                       .renew = options->renew,
                                       .renew_slice = options->renew && host_filter_is_default (&options->hosts) };
-    if (choose_hosts (plan, groups, &options->hosts, arena, &hosts, &err) < 0 || ticket_issue_all (&request, &err) < 0)
+    if (host_filter_choose (&options->hosts, true, plan, arena, &chosen, &err) < 0)
+        return cli_fail (cli, &err);
+    hosts = (struct name_list){ .items = chosen.names, .n = chosen.n };
+    if (ticket_issue_all (&request, &err) < 0)
         return cli_fail (cli, &err);
     say_made (options, plan, &hosts, arena);
     return EXIT_HOLDS;
@@ -80,13 +48,12 @@ static int ticket_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     LOCAL_ARENA arena = { 0 };
     struct plan plan = { 0 };
-    var_list groups = { 0 };
     const char *const *values = arguments->values;
     struct options options = { arguments->operands[0], values[TICKET_OUT], host_filter_of (arguments),
                                values[TICKET_RENEW] };
-    int status = planning_load_slice_only (cli, options.slice, &arena, &plan, &groups);
+    int status = planning_load_slice_only (cli, options.slice, &arena, &plan);
     if (status == EXIT_HOLDS)
-        status = issue (cli, &options, &plan, &groups, &arena);
+        status = issue (cli, &options, &plan, &arena);
     return status;
 }
 

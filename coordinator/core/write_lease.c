@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "common/base/duration.h"
-#include "coordinator/verdict/flag_set.h"
 
 enum { LEASE_OWNER_MAX_MS = 60 * 60 * 1000 }; /* a run that beats holds the lease for one cold pass at a time */
 

@@ -2,7 +2,6 @@
 
 #include "common/io/fd.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>

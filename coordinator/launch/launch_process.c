@@ -21,50 +21,27 @@
 /* Variables for a worker: libraries, home, scratch, and, to build environments, package index and proxies. Its programs
  * get the profile's. The sanitizers' options are for builds that have them. A trailing '_' stands for all names that
  * begin so. */
-static const char *const kept[] = { "PATH",
-                                    "HOME",
-                                    "LANG",
-                                    "TZ",
-                                    "TMPDIR",
-                                    "LD_LIBRARY_PATH",
-                                    "ASAN_OPTIONS",
-                                    "UBSAN_OPTIONS",
-                                    "LSAN_OPTIONS",
-                                    "http_proxy",
-                                    "https_proxy",
-                                    "no_proxy",
-                                    "HTTP_PROXY",
-                                    "HTTPS_PROXY",
-                                    "NO_PROXY",
-                                    "SSL_CERT_FILE",
-                                    "REQUESTS_CA_BUNDLE",
-                                    "PIP_" };
-static const char *const kept_by_couriers[] = { "USER", "LOGNAME", "SSH_AUTH_SOCK", "SLURM_", "SLURMD_", "MUNGE_" };
-enum {
-    KEPT = sizeof kept / sizeof kept[0],
-    KEPT_BY_COURIERS = sizeof kept_by_couriers / sizeof kept_by_couriers[0],
-    VARIABLES_MAX = 1024
-};
+static const char kept[] =
+    "PATH HOME LANG TZ TMPDIR LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS http_proxy "
+    "https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE REQUESTS_CA_BUNDLE PIP_",
+                  kept_by_couriers[] = "USER LOGNAME SSH_AUTH_SOCK SLURM_ SLURMD_ MUNGE_";
+enum { VARIABLES_MAX = 1024 };
 
-static bool is_of (const char *variable, const char *name)
+static bool is_among (const char *variable, const char *names)
 {
-    size_t len = strlen (name);
-    return strncmp (variable, name, len) == 0 && (variable[len] == '=' || name[len - 1] == '_');
-}
-
-static bool is_among (const char *variable, const char *const *names, size_t n)
-{
-    for (size_t k = 0; k < n; k++)
-        if (is_of (variable, names[k]))
+    for (struct text rest = text_of (names); rest.len;) {
+        struct text name = text_take_until (&rest, ' ');
+        if (strncmp (variable, name.ptr, name.len) == 0 && (variable[name.len] == '=' || name.ptr[name.len - 1] == '_'))
             return true;
+    }
     return false;
 }
 
 static bool is_wanted (const struct launch_program *program, const char *variable)
 {
     struct text rest = text_of (variable), name = text_take_until (&rest, '=');
-    return program->as_user || is_among (variable, kept, KEPT) ||
-           (program->courier && is_among (variable, kept_by_couriers, KEPT_BY_COURIERS)) ||
+    return program->as_user || is_among (variable, kept) ||
+           (program->courier && is_among (variable, kept_by_couriers)) ||
            (program->inherit && text_is_among (name, program->inherit->items, program->inherit->n));
 }
 

@@ -1,6 +1,5 @@
 #include "coordinator/story/drift_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const struct enum_names drift_severity_names = NAMED ("none", "breaks", "slows", "other");

@@ -229,7 +229,7 @@ class Local(ExecTest):
                             (("-w", "n[0", "--", "ls"), "-w: "),
                             (("-w", "n0", "--timeout", "0", "--", "ls"), "--timeout 0: expected a duration"),
                             (("-w", "n0", "--launcher", "join", "--", "ls"), "let nobody in"),
-                            (("-w", "n0", "-x", "n0", "--launcher", "local", "--", "ls"), "leave no host"),
+                            (("-w", "n0", "-x", "n0", "--launcher", "local", "--", "ls"), "this selects none of the hosts n0"),
                             (("-w", "n0", "--tmeout=3s", "--", "ls"), "did you mean --timeout?")):
             ended = self.lab.sliceup("exec", *words)
             self.assertEqual(ended.status, 2, ended)

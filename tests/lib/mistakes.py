@@ -186,7 +186,7 @@ COMMAND_LINE = [
     ("exec without hosts", {}, "exec -- uname -r", 2, "expected hosts: -w SET, or --slice FILE"),
     ("exec without a command", {}, "exec -w n[0-3] --launcher local --", 2, "sliceup exec: expected COMMAND"),
     ("exec with an open bracket", {}, "exec -w n[0-3 --launcher local -- date", 2, "-w: host set, character 2 (at [0-3): this bracket is never closed"),
-    ("exec with a stranger", S(), "exec --slice slice.yaml -w n9 -- date", 2, "-w: n9 is no host of 'slice.yaml'"),
+    ("exec with a stranger", S(), "exec --slice slice.yaml -w n9 -- date", 2, "--hosts: n9 is no host of slice mini"),
 ]
 
 # After a run of the good files, which passed. @RUN@: its id.
@@ -197,7 +197,7 @@ AFTER_A_RUN = [
     ("cancel of a run that has ended", "cancel last", 0, "run @RUN@ had ended already"),
     ("prune without saying what stays", "runs prune", 2, "expected --keep N or --older-than DURATION"),
     ("logs of a rung that is not there", "logs --rung helo", 2, "--rung helo: this run has no such rung; it has host-facts, hello"),
-    ("logs of a host that is not there", "logs --hosts n7", 2, "--hosts n7: this selects no host of the run, which has n[0-3]"),
+    ("logs of a host that is not there", "logs --hosts n7", 2, "--hosts n7: this selects none of the hosts n[0-3]"),
     ("the cache of a run without one", "cache ls", 3, "no run of this home used a compile cache: name a cache root with --root DIR"),
     ("misses of a host that is not there", "cache explain n0 n9", 2, "run @RUN@ has no host 'n9'"),
     ("a baseline that is not there", "drift --against good.json", 3, "good.json is neither a run nor a file here", "sliceup drift --save FILE"),

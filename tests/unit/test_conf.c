@@ -66,11 +66,11 @@ TEST_ON (share, a_link_that_leads_nowhere_is_refused)
 
 TEST_ON (share, groups_are_handed_out)
 {
-    var_list groups = { 0 };
     write_text (share, "slice.yaml", "slice: s\nhosts: h[0-1]\ngroups: {a: h0, b: '@a,x[1-2]'}\n" REST);
-    assert_int_equal (share_load_with (share, (struct conf_options){ .groups = &groups }), 0);
-    assert_int_equal (groups.n, 2);
-    assert_true (text_is (groups.items[1].name, "b") && text_is (groups.items[1].value, "@a,x[1-2]"));
+    assert_int_equal (share_load (share), 0);
+    const var_list *groups = &share->plan.groups;
+    assert_int_equal (groups->n, 2);
+    assert_true (text_is (groups->items[1].name, "b") && text_is (groups->items[1].value, "@a,x[1-2]"));
 }
 
 static void load_slice (struct share *share, const char *slice)

@@ -45,10 +45,42 @@ TEST (hosts_are_chosen_and_excluded)
     expect ("@*!@more", NULL, "1010");
 }
 
+static void expect_stranger (const char *hosts, const char *exclude, bool excluded, const char *word)
+{
+    struct plan_host of[NAMES_N] = {
+        { .name = all.items[0] }, { .name = all.items[1] }, { .name = all.items[2] }, { .name = all.items[3] }
+    };
+    struct plan strict = { .slice = TEXT_LIT ("s"), .hosts = { of, NAMES_N }, .groups = plan.groups };
+    struct host_choice chosen;
+    LOCAL_ARENA arena = { 0 };
+    struct err err = { 0 };
+    int rc = host_filter_choose (&(struct host_filter){ hosts, exclude }, excluded, &strict, &arena, &chosen, &err);
+    if (word) {
+        assert_int_equal (rc, -1);
+        assert_int_equal (err.code, ERR_USAGE);
+        assert_non_null (strstr (err.text, word));
+        return;
+    }
+    assert_int_equal (rc, 0);
+    assert_int_equal (chosen.n, 1);
+    assert_int_equal (chosen.ranks[0], 1);
+    assert_text (chosen.names[0], "v6e-1");
+    assert_text (of[1].ssh.user, "me");
+}
+
+TEST (a_stranger_is_refused_where_he_would_be_waited_for)
+{
+    expect_stranger ("me@v6e-1", "nobody", false, NULL);
+    expect_stranger ("v6e-9", NULL, false, "--hosts: v6e-9 is no host of slice s");
+    expect_stranger (NULL, "nobody", true, "--exclude: nobody is no host of slice s");
+    expect_stranger ("v6e-[0-99999]", NULL, false, "--hosts: host set, character 1 ");
+    expect_stranger ("v6e-1", "v6e-1", true, "this selects none of the hosts ");
+}
+
 TEST (a_choice_of_nobody_is_refused)
 {
-    expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: this selects no host of the run, which has ");
-    expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: this selects no host of the run, which has ");
+    expect_refusal ("x[1-3]", NULL, ERR_USAGE, "--hosts x[1-3]: this selects none of the hosts ");
+    expect_refusal (NULL, "@*", ERR_USAGE, "--exclude @*: this selects none of the hosts ");
     expect_refusal ("v6e-0", "v6e-0", ERR_USAGE, "--hosts v6e-0 --exclude v6e-0: ");
     expect_refusal ("v6e-[0", NULL, ERR_PARSE, "--hosts: host set, character 5 ");
     expect_refusal (NULL, "v6e-[0-99999]", ERR_LIMIT, "--exclude: host set, character 1 ");

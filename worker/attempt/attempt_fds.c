@@ -135,12 +135,11 @@ static struct text look_read_stacks (struct attempt *attempt, uint64_t from, uin
  * begins there; a process without a handler would die of it. */
 static bool look_begin (struct attempt *attempt, uint64_t now_ms)
 {
-    struct buf waits;
+    struct buf waits = { .max = WAITS_MAX_BYTES };
     arena_reset (&attempt->look.arena);
     attempt->look.stacks = attempt->look.stand = (struct text){ 0 };
     (void) look_read_stacks (attempt, UINT64_MAX, &attempt->look.asked_bytes);
     attempt->look.seen_bytes = attempt->look.asked_bytes;
-    buf_init (&waits, WAITS_MAX_BYTES);
     pid_t catcher = thread_waits_print (exec_pid (attempt->exec), attempt->evidence.stacks_pid,
                                         attempt->evidence.stacks_signal, now_ms + WAITS_MAX_MS, &waits);
     attempt->look.waits = buf_finish (&waits, &attempt->look.arena);

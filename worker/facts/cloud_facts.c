@@ -6,7 +6,6 @@
 #include "common/base/path.h"
 #include "common/base/text.h"
 #include "common/io/metadata.h"
-#include "common/model/result.h"
 #include "worker/facts/host_fact_list.h"
 #include <jansson.h>
 #include <stdlib.h>

@@ -21,29 +21,18 @@ enum { GOVERNORS_MAX = 1024 };
 
 /* Words of a kernel's command line that belong to one host: disks, network, name (Linux, admin-guide/kernel-parameters;
  * systemd.net-naming-scheme(7); dracut.cmdline(7)). */
-static const char *const own_words[] = { "root=",
-                                         "resume=",
-                                         "resume_offset=",
-                                         "ip=",
-                                         "nfsroot=",
-                                         "BOOTIF=",
-                                         "ifname=",
-                                         "bootdev=",
-                                         "hostname=",
-                                         "systemd.hostname=",
-                                         "systemd.machine_id=",
-                                         "rd.luks.",
-                                         "rd.md.uuid=",
-                                         "rd.lvm.",
-                                         "cryptdevice=" };
+static const char own_words[] = "root= resume= resume_offset= ip= nfsroot= BOOTIF= ifname= bootdev= hostname= "
+                                "systemd.hostname= systemd.machine_id= rd.luks. rd.md.uuid= rd.lvm. cryptdevice=";
 
 /* ---- kernel and system ---- */
 
 static bool machine_facts_is_own (struct text word)
 {
-    for (size_t i = 0; i < sizeof own_words / sizeof *own_words; i++)
-        if (text_starts (word, own_words[i]))
+    for (struct text rest = text_of (own_words); rest.len;) {
+        struct text own = text_take_until (&rest, ' ');
+        if (text_equal (text_clip (word, own.len), own))
             return true;
+    }
     return false;
 }
 
