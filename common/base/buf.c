@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_BYTES = 256 };
+enum { FIRST_BYTES = 256, DRAIN_BYTES = 1 << 20 };
 
 void buf_init (struct buf *buf, size_t max)
 {
@@ -22,6 +22,14 @@ void buf_clear (struct buf *buf)
 {
     buf->len = 0;
     buf->overflow = false;
+}
+
+void buf_drain (struct buf *buf)
+{
+    if (!buf->drain || buf->len < DRAIN_BYTES || buf->overflow)
+        return;
+    buf->overflow = !buf->drain (buf->ptr, buf->len, buf->to);
+    buf->len = 0;
 }
 
 /* One byte more than `capacity` is allocated: the terminator of buf_c has its place even at `max`. */

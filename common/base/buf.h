@@ -18,12 +18,17 @@ struct buf {
     size_t capacity;
     size_t max;
     bool overflow;
+    bool (*drain) (const void *bytes, size_t len, void *to); /* NULL: all of it is kept */
+    void *to;
 };
 
 void buf_init (struct buf *buf, size_t max); /* { .max = MAX } is an empty buffer as well */
 void buf_release (struct buf *buf);
 #define LOCAL_BUF __attribute__ ((cleanup (buf_release))) struct buf /* released at the end of its block */
 void buf_clear (struct buf *buf);                                    /* len = 0, overflow = false; keeps the memory */
+/* Between pieces that nobody looks back at: hands what is there to `drain`, if it is much, and is empty then. What `drain`
+ * could not take is lost, as what finds no room is. */
+void buf_drain (struct buf *buf);
 void buf_add (struct buf *buf, const void *bytes, size_t len);
 void buf_byte (struct buf *buf, uint8_t byte);
 void buf_add_text (struct buf *buf, struct text text);

@@ -37,9 +37,11 @@ static inline int order_u64 (uint64_t a, uint64_t b)
 }
 
 struct arena_block;
+struct text;
 struct arena {
     struct arena_block *newest;
     size_t used_bytes; /* in all blocks, for limits and tests */
+    struct text *shared;
 };
 
 void arena_init (struct arena *arena);                 /* {0} is an initialised arena as well */

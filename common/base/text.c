@@ -218,12 +218,34 @@ struct text text_trimmed (struct text a)
     return a;
 }
 
+enum { SHARED_TEXTS = 4096, SHARED_TEXT_BYTES = 128 };
+
+void arena_share_texts (struct arena *arena)
+{
+    arena->shared = arena_array (arena, SHARED_TEXTS, sizeof (struct text));
+}
+
+/* Where an equal one would be. */
+static struct text *shared_place (const struct arena *arena, struct text text)
+{
+    uint32_t hash = text.len;
+    for (uint32_t i = 0; i < text.len; i++)
+        hash = hash * 31 + (uint8_t) text.ptr[i];
+    return &arena->shared[(hash ^ hash >> 12) % SHARED_TEXTS];
+}
+
 struct text text_copy (struct arena *arena, struct text from)
 {
+    struct text *shared = arena->shared && from.len <= SHARED_TEXT_BYTES ? shared_place (arena, from) : NULL;
+    if (shared && shared->ptr && text_equal (*shared, from))
+        return *shared;
     char *copy = arena_alloc (arena, (size_t) from.len + 1);
     if (from.len)
         memcpy (copy, from.ptr, from.len);
-    return (struct text){ .ptr = copy, .len = from.len };
+    from.ptr = copy;
+    if (shared)
+        *shared = from;
+    return from;
 }
 
 struct text text_format (struct arena *arena, const char *format, ...)

@@ -45,7 +45,9 @@ static inline void text_skip (struct text *rest, uint32_t bytes) /* at most all 
 }
 /* The next word between bytes of `parting`, which may hold a NUL; false: only such bytes are left. */
 bool text_next_word (struct text *rest, struct text parting, struct text *word);
-struct text text_clip (struct text from, uint32_t bytes);      /* at most `bytes`, cut between characters of UTF-8 */
+struct text text_clip (struct text from, uint32_t bytes); /* at most `bytes`, cut between characters of UTF-8 */
+/* From now on short texts that are copied into the arena share their bytes with an equal one that was, often. It is not reset. */
+void arena_share_texts (struct arena *arena);
 struct text text_copy (struct arena *arena, struct text from); /* the copy is NUL-terminated past its end */
 struct text text_format (struct arena *arena, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A NUL-terminated copy in `out` of `out_bytes`; false (and out = "") when it does not fit or holds a NUL. */

@@ -12,41 +12,62 @@
 #include "common/io/fd.h"
 #include "common/io/safe_path.h"
 
+int atomic_file_begin (struct atomic_file *file, const char *path, struct err *err)
+{
+    int n = snprintf (file->beside, sizeof file->beside, "%s.XXXXXX", path);
+    if (n < 0 || (size_t) n >= sizeof file->beside)
+        return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
+    snprintf (file->path, sizeof file->path, "%s", path);
+    file->failed = 0;
+    file->fd = mkostemp (file->beside, O_CLOEXEC);
+    return file->fd < 0 ? err_errno (err, ERR_IO, "%s cannot be created", file->beside) : 0;
+}
+
+bool atomic_file_add (const void *bytes, size_t len, void *to)
+{
+    struct atomic_file *file = to;
+    if (!file->failed && fd_write (file->fd, bytes, len) != 0)
+        file->failed = errno;
+    return !file->failed;
+}
+
 /* close can be the first to report a failed write (NFS): its answer counts. */
-static int atomic_file_fill (int fd, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
+static int finish (const struct atomic_file *file, mode_t mode, struct err *err)
 {
     int rc = 0;
-    if (fd_write (fd, bytes, len) != 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be written", name);
-    else if (fchmod (fd, mode) != 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", name, (unsigned) mode);
-    else if (fsync (fd) != 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be synced to disk", name);
-    if (close (fd) != 0 && rc == 0)
-        rc = err_errno (err, ERR_IO, "%s cannot be closed", name);
+    errno = file->failed;
+    if (file->failed)
+        rc = err_errno (err, ERR_IO, "%s cannot be written", file->beside);
+    else if (fchmod (file->fd, mode) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be given mode %04o", file->beside, (unsigned) mode);
+    else if (fsync (file->fd) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be synced to disk", file->beside);
+    if (close (file->fd) != 0 && rc == 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be closed", file->beside);
+    if (rc == 0 && rename (file->beside, file->path) != 0)
+        rc = err_errno (err, ERR_IO, "%s cannot be replaced", file->path);
     return rc;
 }
 
 /* After the rename the new file is in place; if the last sync fails, a power cut may restore the old one. */
+int atomic_file_end (struct atomic_file *file, bool whole, mode_t mode, struct err *err)
+{
+    char folder[PATH_MAX];
+    if ((whole || file->failed) && finish (file, mode, err) == 0)
+        return folder_sync (path_folder_c (file->path, folder), err);
+    if (!whole && !file->failed)
+        close (file->fd); /* nobody wants what it holds */
+    unlink (file->beside);
+    return -1;
+}
+
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
-    char beside[PATH_MAX], folder[PATH_MAX];
-    int n = snprintf (beside, sizeof beside, "%s.XXXXXX", path);
-    if (n < 0 || (size_t) n >= sizeof beside)
-        return err_set (err, ERR_LIMIT, "the path of a file is longer than %d bytes: %.100s...", PATH_MAX, path);
-    int fd = mkostemp (beside, O_CLOEXEC);
-    if (fd < 0)
-        return err_errno (err, ERR_IO, "%s cannot be created", beside);
-    if (atomic_file_fill (fd, beside, bytes, len, mode, err) != 0)
-        goto failed;
-    if (rename (beside, path) != 0) {
-        err_errno (err, ERR_IO, "%s cannot be replaced", path);
-        goto failed;
-    }
-    return folder_sync (path_folder_c (path, folder), err);
-failed:
-    unlink (beside);
-    return -1;
+    struct atomic_file file;
+    if (atomic_file_begin (&file, path, err) < 0)
+        return -1;
+    (void) atomic_file_add (bytes, len, &file); /* its end says it */
+    return atomic_file_end (&file, true, mode, err);
 }
 
 static int atomic_file_read_all (int fd, const char *path, struct buf *out, struct err *err)

@@ -3,12 +3,21 @@
 #ifndef SLICEUP_COMMON_IO_ATOMIC_FILE_H
 #define SLICEUP_COMMON_IO_ATOMIC_FILE_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
 int atomic_file_write (const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
+/* The same piece by piece. After `begin` comes `end`: that writes the file, or, not `whole`, leaves what was there. */
+struct atomic_file {
+    char path[PATH_MAX], beside[PATH_MAX];
+    int fd, failed; /* failed: errno of a piece that could not be written; 0: none */
+};
+int atomic_file_begin (struct atomic_file *file, const char *path, struct err *err);
+bool atomic_file_add (const void *bytes, size_t len, void *file); /* for struct buf */
+int atomic_file_end (struct atomic_file *file, bool whole, mode_t mode, struct err *err);
 /* Whole file into `out` (its max is the size cap), opened by plain_file_open. */
 int file_read (const char *path, struct buf *out, struct err *err);
 int folder_make (const char *path, mode_t mode, struct err *err); /* with its parents; existing is fine */

@@ -47,14 +47,21 @@ uint32_t cli_columns (void)
     return columns < LEAST ? LEAST : columns > MOST ? MOST : (uint32_t) columns;
 }
 
+bool cli_drain_stdout (const void *bytes, size_t len, void *to)
+{
+    (void) to;
+    return fwrite (bytes, 1, len, stdout) == len;
+}
+
 int cli_write_stdout (const struct cli *cli, struct buf *bytes)
 {
     struct err err = { 0 };
     int status = EXIT_HOLDS;
-    if (bytes->overflow) {
+    if (bytes->overflow && !ferror (stdout)) {
         err_set (&err, ERR_LIMIT, "the answer is larger than %zu bytes", bytes->max);
         status = cli_fail (cli, &err);
-    } else if ((bytes->len && fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len) || fflush (stdout) != 0)
+    } else if (bytes->overflow || (bytes->len && fwrite (bytes->ptr, 1, bytes->len, stdout) != bytes->len) ||
+               fflush (stdout) != 0)
         status = cli_reader_left () ? EXIT_HOLDS : EXIT_COULD_NOT;
     int why = errno;
     buf_release (bytes);

@@ -52,6 +52,8 @@ uint32_t cli_columns (void);
 /* Writes `bytes` to standard output, and releases them: EXIT_HOLDS, or what to leave with. That it could
  * not be written is told once, by cli_main; a reader that left is no failure. */
 int cli_write_stdout (const struct cli *cli, struct buf *bytes);
+/* The `drain` of such bytes, where they are many: written while they are made. */
+bool cli_drain_stdout (const void *bytes, size_t len, void *to);
 /* The same of an object, which gets the member `schema` and is released. */
 int cli_print_json (const struct cli *cli, const char *schema, json_t *json);
 /* Nobody reads standard output any more (| head): nothing more is to be said there, and nothing went wrong. */

@@ -93,7 +93,7 @@ static int receipt_show (const struct cli *cli, const struct cli_arguments *argu
 {
     struct drift_query query;
     receipt_make_drift_query (receipt, plan, arena, &query);
-    struct buf out = { .max = RECEIPT_MAX_BYTES };
+    struct buf out = { .max = RECEIPT_MAX_BYTES, .drain = cli_drain_stdout };
     if (arguments->values[CLI_JSON])
         receipt_json (receipt, &query, &out);
     else if (arguments->values[CLI_MARKDOWN])

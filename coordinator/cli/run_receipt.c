@@ -87,7 +87,12 @@ int run_report_read (const struct run_dir *dir, bool held, struct run_report *ou
     if (run_facts_each (dir, run_receipt_on_fact, out, err) < 0)
         return -1;
     struct report *report = report_book_make (out->book, held);
+    struct drift *made = arena_alloc (&out->arena, sizeof (*made));
     receipt_make_drift_query (report->receipt, report->plan, &out->arena, &report->drift);
+    report->drift.all = true;
+    drift_compare_hosts (report->receipt, &report->drift, &out->arena, made);
+    report->drift.all = false;
+    report->drift.made = made;
     out->report = report;
     return 0;
 }
@@ -134,19 +139,19 @@ const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN
                                       { RUN_FILE_JUNIT, print_junit },     { RUN_FILE_MARKDOWN, print_markdown },
                                       { RUN_FILE_DRIFT, print_drift },     { NULL, NULL } };
 
-static int run_receipt_write_file (const struct run_dir *dir, const char *name, const struct buf *bytes,
-                                   struct err *err)
+int report_file_write (const char *path, mode_t mode, report_printer *print, const struct report *report,
+                       struct err *err)
 {
-    return bytes->overflow ? err_set (err, ERR_LIMIT, "%s would be larger than %d MiB", name, FILE_MAX_BYTES >> 20)
-                           : atomic_file_write (RUN_PATH (dir, name), bytes->ptr, bytes->len, 0600, err);
-}
-
-static int run_receipt_print_file (const struct run_dir *dir, const struct run_file *file, struct run_report *run,
-                                   struct buf *bytes, struct err *err)
-{
-    buf_clear (bytes);
-    file->print (run->report, bytes);
-    return run_receipt_write_file (dir, file->name, bytes, err);
+    struct atomic_file file;
+    if (atomic_file_begin (&file, path, err) < 0)
+        return -1;
+    LOCAL_BUF bytes = { .max = FILE_MAX_BYTES, .drain = atomic_file_add, .to = &file };
+    print (report, &bytes);
+    if (bytes.overflow && !file.failed)
+        err_set (err, ERR_LIMIT, "%s would be larger than %d MiB, and is not written", path, FILE_MAX_BYTES >> 20);
+    else
+        (void) atomic_file_add (bytes.ptr, bytes.len, &file); /* its end says it */
+    return atomic_file_end (&file, !bytes.overflow, mode, err);
 }
 
 /* Each names all hosts of its run, so their size grows with the square: 4,096 would be 500 MB. The command makes any. */
@@ -165,7 +170,7 @@ static int write_hosts (const struct run_dir *dir, const struct slice_receipt *r
         buf_clear (json);
         one.hosts.items = &receipt->hosts.items[i];
         receipt_json (&one, query, json);
-        if (run_receipt_write_file (dir, name, json, err) < 0)
+        if (atomic_file_write (RUN_PATH (dir, name), json->ptr, json->len, 0600, err) < 0)
             return -1;
     }
     return 0;
@@ -220,11 +225,12 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
     int rc = run_report_read (dir, false, &run, err);
     const struct err unread = *err;
     if (rc == 0)
-        rc = run_receipt_print_file (dir, &run_files[0], &run, &bytes, err);
+        rc = report_file_write (RUN_PATH (dir, run_files[0].name), 0600, run_files[0].print, run.report, err);
     if (rc == 0)
         rc = write_hosts (dir, run.report->receipt, &run.report->drift, &bytes, err);
     for (const struct run_file *file = run_files + 1; rc == 0 && file->name; file++)
-        (void) run_receipt_print_file (dir, file, &run, &bytes, &ignored); /* any command makes it anew */
+        (void) report_file_write (RUN_PATH (dir, file->name), 0600, file->print, run.report,
+                                  &ignored); /* any command makes it anew */
     if (rc == 0)
         drift_compare_hosts (run.report->receipt, &run.report->drift, &run.arena, &compared);
     if (drift)

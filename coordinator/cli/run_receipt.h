@@ -30,10 +30,15 @@ struct run_report {
 int run_report_read (const struct run_dir *dir, bool held, struct run_report *out, struct err *err);
 void run_report_release (struct run_report *run);
 
+/* Writes one file of a report while it is printed, whole or not at all. */
+typedef void report_printer (const struct report *report, struct buf *out);
+int report_file_write (const char *path, mode_t mode, report_printer *print, const struct report *report,
+                       struct err *err);
+
 /* What a run leaves in its folder, by name (run_dir.h); ends with a name of NULL. */
 extern const struct run_file {
     const char *name;
-    void (*print) (const struct report *report, struct buf *out);
+    report_printer *print;
 } run_files[];
 /* These, and receipts/<host>.json, each written whole or not at all; and its measures are kept (planning.h). `drift`: how
  * many differences there are; may be NULL. `card`: what the run came to (view/plain.h), or of one that passed how its hosts differ; empty: its sentence says all. */

@@ -1,5 +1,6 @@
 #include "coordinator/report/report.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "coordinator/story/board.h"
@@ -20,7 +21,8 @@ struct tracing {
     bool all; /* each host has a place of its own on the first axis of the mesh */
     struct report_attempts attempts;
     struct buf *out;
-    bool some; /* events are written */
+    struct buf more; /* the members that the next event has beside those of all */
+    bool some;       /* events are written */
     struct arena arena;
 };
 
@@ -50,43 +52,43 @@ static struct track track_of (const struct tracing *tracing, uint32_t host, bool
 
 /* ---- events: https://github.com/google/trace-viewer, "Trace Event Format" ---- */
 
-/* Takes `more`, the members that its type has beside those of all. */
-static void add_event (struct tracing *tracing, const char *type, struct track track, uint64_t at_ms, struct text name,
-                       json_t *more)
+static void add_more (struct tracing *tracing, const char *name, struct text value)
 {
-    json_t *event = json_pack ("{s:s, s:I, s:I, s:I, s:o}", "ph", type, "pid", (json_int_t) track.process, "tid",
-                               (json_int_t) track.thread, "ts", (json_int_t) (at_ms * US_IN_MS), "name",
-                               text_json (name.len ? name : TEXT_LIT ("?")));
-    json_object_update (event, more);
-    json_decref (more);
-    if (tracing->some)
-        buf_byte (tracing->out, ',');
-    tracing->some = true;
-    json_print_release (event, JSON_COMPACT, tracing->out);
+    buf_puts (&tracing->more, name);
+    json_put_text (value, &tracing->more);
 }
 
-static void add_slice (struct tracing *tracing, struct track track, uint64_t at_ms, uint64_t ms, struct text name,
-                       json_t *args)
+static void add_event (struct tracing *tracing, const char *type, struct track track, uint64_t at_ms, struct text name)
 {
-    json_t *more = json_pack ("{s:I, s:o}", "dur", (json_int_t) (ms * US_IN_MS), "args", args);
-    add_event (tracing, "X", track, at_ms, name, more);
+    buf_printf (tracing->out,
+                "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ",\"name\":", tracing->some ? "," : "", type,
+                track.process, track.thread, at_ms * US_IN_MS);
+    json_put_text (name.len ? name : TEXT_LIT ("?"), tracing->out);
+    buf_add_text (tracing->out, buf_as_text (&tracing->more));
+    buf_puts (tracing->out, "}\n");
+    buf_drain (tracing->out);
+    buf_clear (&tracing->more);
+    tracing->some = true;
+}
+
+static void name_track (struct tracing *tracing, const char *name_event, const char *order_event, struct track track,
+                        struct text name, uint32_t order)
+{
+    add_more (tracing, ",\"args\":{\"name\":", name);
+    buf_puts (&tracing->more, "}");
+    add_event (tracing, "M", track, 0, text_of (name_event));
+    buf_printf (&tracing->more, ",\"args\":{\"sort_index\":%u}", order);
+    add_event (tracing, "M", track, 0, text_of (order_event));
 }
 
 static void name_process (struct tracing *tracing, uint32_t process, struct text name)
 {
-    struct track track = { process, THREAD_OF_RUN };
-    add_event (tracing, "M", track, 0, TEXT_LIT ("process_name"),
-               json_pack ("{s:{s:o}}", "args", "name", text_json (name)));
-    add_event (tracing, "M", track, 0, TEXT_LIT ("process_sort_index"),
-               json_pack ("{s:{s:I}}", "args", "sort_index", (json_int_t) process));
+    name_track (tracing, "process_name", "process_sort_index", (struct track){ process, THREAD_OF_RUN }, name, process);
 }
 
 static void name_thread (struct tracing *tracing, struct track track, struct text name)
 {
-    add_event (tracing, "M", track, 0, TEXT_LIT ("thread_name"),
-               json_pack ("{s:{s:o}}", "args", "name", text_json (name)));
-    add_event (tracing, "M", track, 0, TEXT_LIT ("thread_sort_index"),
-               json_pack ("{s:{s:I}}", "args", "sort_index", (json_int_t) track.thread));
+    name_track (tracing, "thread_name", "thread_sort_index", track, name, track.thread);
 }
 
 /* "data=1"; "data" where each host has a place of its own on that axis. */
@@ -145,27 +147,33 @@ static struct text attempt_name (struct tracing *tracing, const struct scene_att
     return name;
 }
 
-/* Which attempt it is, for queries over slices. */
-static json_t *args_of (struct tracing *tracing, const struct report_attempt *attempt)
+/* How long it took, and which attempt it is, for queries over slices; open, for more of `args`. */
+static void begin_slice (struct tracing *tracing, uint64_t ms, const struct report_attempt *attempt)
 {
-    return json_pack ("{s:o, s:s, s:I}", "rung", text_json (trace_rung_id (tracing, attempt->of->key.rung)), "pass",
-                      enum_name_of (&pass_names, attempt->of->key.pass), "attempt",
-                      (json_int_t) attempt->of->key.attempt);
+    buf_printf (&tracing->more, ",\"dur\":%" PRIu64, ms * US_IN_MS);
+    add_more (tracing, ",\"args\":{\"rung\":", trace_rung_id (tracing, attempt->of->key.rung));
+    buf_printf (&tracing->more, ",\"pass\":\"%s\",\"attempt\":%u", enum_name_of (&pass_names, attempt->of->key.pass),
+                attempt->of->key.attempt);
 }
 
-static void set_cause (struct tracing *tracing, const struct report_attempt *attempt, json_t *args)
+static void end_slice (struct tracing *tracing, struct track track, uint64_t at_ms, struct text name)
+{
+    buf_puts (&tracing->more, "}");
+    add_event (tracing, "X", track, at_ms, name);
+}
+
+static void set_cause (struct tracing *tracing, const struct report_attempt *attempt)
 {
     if (!attempt->receipt || !attempt->receipt->cause.text.len)
         return;
-    struct text cause = scene_text (&tracing->arena, attempt->receipt->cause.text, CAUSE_COLUMNS);
-    json_object_set_new (args, "owner", json_string (enum_name_of (&owner_names, attempt->receipt->cause.owner)));
-    json_object_set_new (args, "cause", text_json (cause));
+    add_more (tracing, ",\"owner\":", text_of (enum_name_of (&owner_names, attempt->receipt->cause.owner)));
+    add_more (tracing, ",\"cause\":", scene_text (&tracing->arena, attempt->receipt->cause.text, CAUSE_COLUMNS));
 }
 
-static void set_host (const struct tracing *tracing, json_t *args, const char *name, uint32_t host)
+static void set_host (struct tracing *tracing, const char *name, uint32_t host)
 {
     if (host < tracing->report->scene->hosts_n)
-        json_object_set_new (args, name, text_json (tracing->report->hosts[host].name));
+        add_more (tracing, name, tracing->report->hosts[host].name);
 }
 
 static void add_phases (struct tracing *tracing, const struct report_attempt *attempt)
@@ -174,54 +182,57 @@ static void add_phases (struct tracing *tracing, const struct report_attempt *at
     for (uint32_t i = 0; i < attempt->of->spans_n; i++) {
         const struct scene_span *span = &attempt->of->spans[i];
         uint64_t spent_ms = report_phase_ms (attempt, i);
-        json_t *args = args_of (tracing, attempt);
+        begin_slice (tracing, spent_ms, attempt);
         if (span->gate)
-            set_host (tracing, args, "last", span->awaited);
-        add_slice (tracing, track_of (tracing, attempt->host, true), at_ms, spent_ms, span->name, args);
+            set_host (tracing, ",\"last\":", span->awaited);
+        end_slice (tracing, track_of (tracing, attempt->host, true), at_ms, span->name);
         at_ms += spent_ms;
     }
 }
 
 static void trace_add_attempt (struct tracing *tracing, const struct report_attempt *attempt)
 {
-    json_t *args = args_of (tracing, attempt);
-    json_object_set_new (args, "purpose", json_string (enum_name_of (&purpose_names, attempt->of->purpose)));
-    json_object_set_new (args, "outcome", json_string (scene_mark_word (attempt->of->mark)));
-    set_cause (tracing, attempt, args);
-    add_slice (tracing, track_of (tracing, attempt->host, false), attempt->began_ms,
-               attempt->ended_ms - attempt->began_ms, attempt_name (tracing, attempt->of), args);
+    begin_slice (tracing, attempt->ended_ms - attempt->began_ms, attempt);
+    buf_printf (&tracing->more, ",\"purpose\":\"%s\",\"outcome\":\"%s\"",
+                enum_name_of (&purpose_names, attempt->of->purpose), scene_mark_word (attempt->of->mark));
+    set_cause (tracing, attempt);
+    end_slice (tracing, track_of (tracing, attempt->host, false), attempt->began_ms,
+               attempt_name (tracing, attempt->of));
     add_phases (tracing, attempt);
     arena_reset (&tracing->arena);
 }
 
 /* ---- flows: each end belongs to the instant in front of it, on the same track at the same time ---- */
 
-static void add_instant (struct tracing *tracing, struct track track, uint64_t at_ms, const char *name, json_t *args)
+static void add_instant (struct tracing *tracing, struct track track, uint64_t at_ms, const char *name)
 {
-    add_event (tracing, "i", track, at_ms, text_of (name), json_pack ("{s:s, s:o}", "s", "t", "args", args));
+    buf_puts (&tracing->more, "}");
+    add_event (tracing, "i", track, at_ms, text_of (name));
 }
 
 /* `flow`: the index of the cascade; `bp`: an end binds to what encloses it, as a begin does. */
 static void add_flow_event (struct tracing *tracing, const char *type, struct track track, uint64_t at_ms,
                             uint32_t flow)
 {
-    add_event (tracing, type, track, at_ms, TEXT_LIT ("cascade"),
-               json_pack ("{s:s, s:I, s:s}", "cat", "cascade", "id", (json_int_t) flow + 1, "bp", "e"));
+    buf_printf (&tracing->more, ",\"cat\":\"cascade\",\"id\":%" PRIu64 ",\"bp\":\"e\"", (uint64_t) flow + 1);
+    add_event (tracing, type, track, at_ms, TEXT_LIT ("cascade"));
 }
 
 static void add_flows_of (struct tracing *tracing, const struct report_attempt *cause)
 {
+    static const char args[] = ",\"s\":\"t\",\"args\":{";
     const struct report_attempt *items = tracing->attempts.items;
     struct track from = track_of (tracing, cause->host, false);
-    add_instant (tracing, from, cause->followed_ms, cause->of ? "cause" : "cause of no host's", json_object ());
+    buf_puts (&tracing->more, args);
+    add_instant (tracing, from, cause->followed_ms, cause->of ? "cause" : "cause of no host's");
     for (uint32_t i = cause->follower; i != SCENE_NOBODY; i = items[i].next)
         add_flow_event (tracing, "s", from, cause->followed_ms, i);
     for (uint32_t i = cause->follower; i != SCENE_NOBODY; i = items[i].next) {
         struct track track = track_of (tracing, items[i].host, false);
         uint64_t at_ms = items[i].ended_ms > cause->followed_ms ? items[i].ended_ms : cause->followed_ms;
-        json_t *args = json_object ();
-        set_host (tracing, args, "cause", cause->host);
-        add_instant (tracing, track, at_ms, "cascade", args);
+        buf_puts (&tracing->more, args);
+        set_host (tracing, "\"cause\":", cause->host);
+        add_instant (tracing, track, at_ms, "cascade");
         add_flow_event (tracing, "f", track, at_ms, i);
     }
 }
@@ -237,9 +248,10 @@ static void add_flows (struct tracing *tracing)
 
 static void add_count (struct tracing *tracing, const char *name, uint64_t at_ms, uint64_t count)
 {
-    add_event (tracing, "C", track_of (tracing, SCENE_NOBODY, false), at_ms, text_of (name),
-               json_pack ("{s:{s:I}}", "args", "hosts", (json_int_t) count));
+    buf_printf (&tracing->more, ",\"args\":{\"hosts\":%" PRIu64 "}", count);
+    add_event (tracing, "C", track_of (tracing, SCENE_NOBODY, false), at_ms, text_of (name));
 }
+
 struct change {
     uint64_t at_ms;
     int64_t by;
@@ -289,7 +301,8 @@ void trace_perfetto (const struct report *report, struct buf *out)
     LOCAL_ARENA arena = { 0 };
     struct tracing tracing = { .report = report,
                                .mesh = receipt->headers.n ? &receipt->headers.items[0].mesh : &no_mesh,
-                               .out = out };
+                               .out = out,
+                               .more = { .max = out->max } };
     uint32_t hosts_n = report->scene->hosts_n;
     tracing.all = hosts_n > 1 && place_on_axis (tracing.mesh, hosts_n, 1) != 0;
     tracing.attempts = report_attempts_of (report, &arena);
@@ -301,4 +314,5 @@ void trace_perfetto (const struct report *report, struct buf *out)
         trace_add_attempt (&tracing, &tracing.attempts.items[i]);
     buf_puts (out, "]\n");
     arena_release (&tracing.arena);
+    buf_release (&tracing.more);
 }

@@ -111,6 +111,7 @@ struct drift_query {
     const struct topology_findings *topology; /* by rank; NULL: nobody looked */
     struct text rung;                         /* only what was measured and compiled in this rung; empty: everything */
     bool all;                                 /* list what differs as expected and what too few told, too */
+    const struct drift *made; /* the answer with `all`, to whoever asks again of the same receipt; NULL: nobody asked */
 };
 
 void drift_compare_hosts (const struct slice_receipt *receipt, const struct drift_query *query, struct arena *arena,
@@ -120,6 +121,8 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
                              const struct drift_query *query, struct arena *arena, struct drift *out);
 /* What the other groups are told against: the reference, or one of the groups that are equally large; NULL: nothing. */
 const struct drift_group *drift_item_beside (const struct drift_item *item);
+/* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
+bool drift_parse_number (struct text text, double *number);
 /* Is there anything for which absence would have to be evidence? */
 bool drift_is_incomplete (const struct drift *drift);
 

@@ -328,6 +328,8 @@ static void compare_measures (struct comparison *comparison, const struct slice_
         n += order <= 0 ? now_n : 0;
         b += order >= 0 ? before_n : 0;
     }
+    mem_free (of_now.items);
+    mem_free (of_before.items);
 }
 
 void drift_compare_receipts (const struct slice_receipt *now, const struct slice_receipt *before,

@@ -164,9 +164,9 @@ bool drift_parse_number (struct text text, double *number)
 
 /* ---- what was measured ---- */
 
-static void add_measure (struct drift_measures *list, const struct drift_measure *measure, struct arena *arena)
+static void add_measure (struct drift_measures *list, const struct drift_measure *measure)
 {
-    list->items = arena_room (arena, list->items, list->n, &list->capacity, 256, sizeof (*list->items));
+    list->items = mem_room (list->items, list->n, &list->capacity, 256, sizeof (*list->items));
     list->items[list->n++] = *measure;
 }
 
@@ -211,8 +211,7 @@ static bool differs_by_nature (struct drift_comparison *work, const struct drift
 }
 
 /* The first step is not measured. */
-static void add_steps (struct drift_measures *list, const struct rung_receipt *rung, struct drift_measure measure,
-                       struct arena *arena)
+static void add_steps (struct drift_measures *list, const struct rung_receipt *rung, struct drift_measure measure)
 {
     static const char *const counters[] = { [MEASURE_STEP_OWN] = "step_own_ms", [MEASURE_STEP] = "step_ms" };
     uint64_t steps = counter_of (rung, "steps");
@@ -221,7 +220,7 @@ static void add_steps (struct drift_measures *list, const struct rung_receipt *r
         uint64_t told = counter_of (rung, counters[measure.kind]);
         measure.number = (double) told - 1;
         if (told)
-            add_measure (list, &measure, arena);
+            add_measure (list, &measure);
     }
 }
 
@@ -231,7 +230,7 @@ static void drift_measures_add_attempt (struct drift_comparison *work, const str
     struct drift_measure measure = {
         .rung = rung->rung, .pass = rung->pass, .doing = doing (rung, writer), .host = host
     };
-    add_steps (list, rung, measure, work->arena);
+    add_steps (list, rung, measure);
     measure.kind = MEASURE_DURATION;
     measure.repeats = 1;
     double whole = (double) rung->duration_ms;
@@ -241,20 +240,20 @@ static void drift_measures_add_attempt (struct drift_comparison *work, const str
         if (measure.phase.len && differs_by_nature (work, &measure))
             whole -= measure.number;
         else if (measure.phase.len && (rung->phase.len || !text_is (measure.phase, "run"))) /* else it is the rung */
-            add_measure (list, &measure, work->arena);
+            add_measure (list, &measure);
     }
     measure.phase = (struct text){ 0 };
     measure.number = whole > 0 ? whole : 0;
     if (rung->duration_ms)
-        add_measure (list, &measure, work->arena);
+        add_measure (list, &measure);
     measure.kind = MEASURE_MEMORY;
     measure.number = (double) rung->memory.peak_bytes;
     if (rung->memory.peak_bytes)
-        add_measure (list, &measure, work->arena);
+        add_measure (list, &measure);
     measure.kind = MEASURE_DEVICE_MEMORY;
     measure.number = (double) rung->memory.device_peak_bytes;
     if (rung->memory.device_peak_bytes)
-        add_measure (list, &measure, work->arena);
+        add_measure (list, &measure);
 }
 
 int drift_measure_compare (const struct drift_measure *x, const struct drift_measure *y)
@@ -353,17 +352,44 @@ uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t
     return to - from;
 }
 
+/* The next rung of any host, by name; false: there is none. */
+static bool next_rung (const struct drift_comparison *work, struct text *rung)
+{
+    struct text next = { 0 };
+    for (uint32_t i = 0; i < work->hosts.n; i++)
+        for (uint32_t k = 0; work->hosts.receipts[i] && k < work->hosts.receipts[i]->rungs.n; k++) {
+            struct text name = work->hosts.receipts[i]->rungs.items[k].rung;
+            if (text_compare (name, *rung) > 0 && (next.len == 0 || text_compare (name, next) < 0))
+                next = name;
+        }
+    *rung = next;
+    return next.len > 0;
+}
+
+static void judge_rung (struct drift_comparison *work, const struct drift_measures *list, uint8_t *slow)
+{
+    for (uint32_t from = 0, n; from < list->n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {
+        if (from == 0 || list->items[from].pass != list->items[from - 1].pass ||
+            list->items[from].doing != list->items[from - 1].doing)
+            memset (slow, 0, work->hosts.n * sizeof (*slow));
+        n = drift_measures_count_alike (list, from);
+        judge_alike (work, list->items + from, n, slow);
+    }
+}
+
+/* Rung by rung: of large slices all measures together are many times as many. */
 void drift_measures_judge (struct drift_comparison *work, const struct slice_receipt *receipt)
 {
+    struct drift_query one = *work->query;
+    const struct drift_query *asked = work->query;
     struct drift_measures list = { 0 };
-    drift_measures_collect (work, receipt, &list);
     uint8_t *slow = arena_array (work->arena, work->hosts.n, sizeof (*slow));
-    for (uint32_t from = 0, n; from < list.n && work->out->findings < 2 * DRIFT_ITEMS_MAX; from += n) {
-        if (from == 0 || !(text_equal (list.items[from].rung, list.items[from - 1].rung) &&
-                           list.items[from].pass == list.items[from - 1].pass &&
-                           list.items[from].doing == list.items[from - 1].doing))
-            memset (slow, 0, work->hosts.n * sizeof (*slow));
-        n = drift_measures_count_alike (&list, from);
-        judge_alike (work, list.items + from, n, slow);
-    }
+    work->query = &one;
+    for (one.rung = (struct text){ 0 }; next_rung (work, &one.rung); list.n = 0)
+        if (asked->rung.len == 0 || text_equal (asked->rung, one.rung)) {
+            drift_measures_collect (work, receipt, &list);
+            judge_rung (work, &list, slow);
+        }
+    work->query = asked;
+    mem_free (list.items);
 }

@@ -174,8 +174,6 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
 /* The larger of the two over the smaller one; never less than 1. */
 double drift_times (double number, double usual);
 double drift_median (double *numbers, uint32_t n); /* sorts them */
-/* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
-bool drift_parse_number (struct text text, double *number);
 
 /* ---- drift_rules.c: which rule a fact is under, how bad a difference in it is, and the findings in that order. Pure ---- */
 

@@ -89,8 +89,8 @@ static struct text rung_program_describe (const struct rung *rung, struct arena 
 
 static void host_fold_release (struct host_fold *host)
 {
-    void *lists[] = { host->bundle.items, host->observed.items, host->facts.items,
-                      host->notes.items,  host->rungs.items,    host->open.items };
+    void *lists[] = { host->bundle.items, host->observed.items, host->facts.items, host->notes.items,
+                      host->rungs.items };
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
         mem_free (lists[i]);
 }
@@ -128,6 +128,7 @@ struct receipt_fold *receipt_fold_create (const struct board *board)
     const struct plan *plan = &board->plan;
     struct run_header *header = &fold->header;
     fold->board = board;
+    arena_share_texts (&fold->arena);
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     *header = (struct run_header){ .run = board->run,
                                    .slice = plan->slice,
@@ -179,12 +180,6 @@ static void fold_returned (struct receipt_fold *fold, const struct fact_host_sus
                             silence_phrase (silent->silence)));
 }
 
-static struct rung_receipt *receipt_fold_add_rung (struct host_fold *host, const struct attempt_key *key)
-{
-    *GROWING_ADD (&host->open) = *key;
-    return GROWING_ADD (&host->rungs);
-}
-
 void receipt_fold_fill_cause (struct receipt_fold *fold, const struct verdict *verdict, struct rung_receipt *rung)
 {
     rung->cause.owner = verdict->owner;
@@ -232,7 +227,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
 {
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
-    struct rung_receipt *rung = receipt_fold_add_rung (host, &result->key);
+    struct rung_receipt *rung = GROWING_ADD (&host->rungs);
     *rung = (struct rung_receipt){ .rung = fold->board->plan.rungs.items[result->key.rung].id,
                                    .pass = result->key.pass,
                                    .attempt = result->key.attempt,
@@ -247,6 +242,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     rung->purpose = attempt_key_equal (&fold->board->key, &result->key) ? fold->board->purpose : PURPOSE_CLIMB;
     receipt_fold_fill_recovered (fold, host, rung);
     receipt_fold_add_evidence (fold, host, rung, result);
+    fold->before = *rung;
 }
 
 static void pass_rung (struct rung_receipt *rung)
@@ -275,7 +271,7 @@ void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const st
     struct attempt_key key = { rung, PASS_ONCE, 0 };
     if (rung >= fold->board->plan.rungs.n || verdict->host >= fold->board->plan.hosts.n)
         return;
-    *receipt_fold_add_rung (&fold->hosts[verdict->host], &key) =
+    *GROWING_ADD (&fold->hosts[verdict->host].rungs) =
         (struct rung_receipt){ .rung = fold->board->plan.rungs.items[rung].id, .pass = key.pass };
     fold_verdict (fold, &key, verdict);
 }
@@ -417,7 +413,7 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
     out->facts.n = host->facts.n;
     out->notes.items = host->notes.items;
     out->notes.n = host->notes.n;
-    out->rungs.items = arena_copy (arena, host->rungs.items, host->rungs.n * sizeof (struct rung_receipt));
+    out->rungs.items = host->rungs.items;
     out->rungs.n = host->rungs.n;
     receipt_fold_add_unheard (fold, out, arena);
 }

@@ -15,15 +15,21 @@ enum { EVIDENCE_BYTES = 1024 };
 
 /* ---- the host ---- */
 
-/* The last word on a name counts. */
-static void keep_var (struct receipt_fold *fold, growing_vars *list, const struct var *var)
+/* The last word on a name counts. Programs tell the same ones in the same order each time. */
+static void keep_vars (struct receipt_fold *fold, growing_vars *list, const var_list *told)
 {
-    struct var *known = LIST_FIND (*list, struct var, name, var->name);
-    if (known)
-        known->value = receipt_fold_copy_text (fold, var->value);
-    else
-        *GROWING_ADD (list) = (struct var){ receipt_fold_copy_text (fold, var->name),
-                                            receipt_fold_copy_text (fold, var->value) };
+    for (uint32_t i = 0; i < told->n; i++) {
+        const struct var *var = &told->items[i];
+        struct var *known = i < list->n && text_equal (list->items[i].name, var->name)
+                                ? &list->items[i]
+                                : LIST_FIND (*list, struct var, name, var->name);
+        if (!known) {
+            known = GROWING_ADD (list);
+            known->name = receipt_fold_copy_text (fold, var->name);
+        }
+        if (!known->value.ptr || !text_equal (known->value, var->value))
+            known->value = receipt_fold_copy_text (fold, var->value);
+    }
 }
 
 static void note_bundle (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
@@ -108,18 +114,21 @@ void receipt_fold_add_unheard (const struct receipt_fold *fold, struct host_rece
 /* What the host said of itself, for the host's part of the receipt. */
 static void fold_host (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
 {
-    var_list seen = secret_redact_vars (&fold->arena, &result->policy);
+    var_list policy = { 0 }, seen = fold->shown_policy;
+    receipt_keep_list (&var_record, &policy, &result->policy, &fold->policy, &fold->arena);
+    if (policy.items != fold->policy.items || policy.n != fold->policy.n)
+        seen = secret_redact_vars (&fold->arena, &policy);
+    fold->policy = policy;
+    fold->shown_policy = seen;
     host->attempts[fold->board->plan.rungs.items[result->key.rung].scope] = result->key.attempt;
-    for (uint32_t i = 0; i < result->bundle.n; i++)
-        keep_var (fold, &host->bundle, &result->bundle.items[i]);
-    for (uint32_t i = 0; i < seen.n; i++)
-        keep_var (fold, &host->observed, &seen.items[i]);
+    keep_vars (fold, &host->bundle, (const var_list *) &result->bundle);
+    keep_vars (fold, &host->observed, &seen);
     for (uint32_t i = 0; i < result->facts.n; i++) {
         struct var fact = result->facts.items[i];
         if (text_starts (fact.name,
                          "env.")) /* a program's own word for a variable; package.libkeyutils1 is no secret */
             fact.value = text_clip (secret_redact_var (&fold->arena, &fact), TEXT_MAX_BYTES);
-        keep_var (fold, &host->facts, &fact);
+        keep_vars (fold, &host->facts, &(const var_list){ &fact, 1 });
     }
     for (uint32_t i = 0; i < result->notes.n; i++)
         record_copy (&note_record, GROWING_ADD (&host->notes), &result->notes.items[i], &fold->arena);
@@ -155,6 +164,7 @@ static struct text last_bytes (struct text text, uint32_t bytes)
 void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                                 const struct result *result)
 {
+    const struct rung_receipt *before = &fold->before;
     rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->board->plan.rungs.items[result->key.rung].launch;
     record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
@@ -163,13 +173,13 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
     rung->cause.evidence = secret_redact_values (
         &fold->arena, &fold->board->plan.profile,
         receipt_fold_copy_text (fold, last_bytes (result->tail, EVIDENCE_BYTES)));
-    RECEIPT_KEEP_LIST (rung->counters, result->counters, &number_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->programs, result->programs, &program_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->checks, result->checks, &check_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->metrics, result->metrics, &metric_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->left_out, result->left_out, &number_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->phases, result->phases, &number_record, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->sightings, result->sightings, &sighting_record, &fold->arena);
+    receipt_keep_list (&number_record, &rung->counters, &result->counters, &before->counters, &fold->arena);
+    receipt_keep_list (&program_record, &rung->programs, &result->programs, &before->programs, &fold->arena);
+    receipt_keep_list (&check_record, &rung->checks, &result->checks, &before->checks, &fold->arena);
+    receipt_keep_list (&metric_record, &rung->metrics, &result->metrics, &before->metrics, &fold->arena);
+    receipt_keep_list (&number_record, &rung->left_out, &result->left_out, &before->left_out, &fold->arena);
+    receipt_keep_list (&number_record, &rung->phases, &result->phases, &before->phases, &fold->arena);
+    receipt_keep_list (&sighting_record, &rung->sightings, &result->sightings, &before->sightings, &fold->arena);
     for (uint32_t i = 0; i < rung->sightings.n; i++) /* receipts are handed on */
         rung->sightings.items[i].text = secret_redact_values (&fold->arena, &fold->board->plan.profile,
                                                               rung->sightings.items[i].text);
@@ -183,6 +193,19 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 {
     return text_copy (&fold->arena, text);
+}
+
+void receipt_keep_list (const struct record *record, void *to, const void *from, const void *before,
+                        struct arena *arena)
+{
+    const struct any_list *list = from, *known = before;
+    struct any_list *out = to;
+    bool same = known && known->n == list->n;
+    for (size_t i = 0, at = 0; same && i < list->n; i++, at += record->bytes)
+        same = record_equal (record, (const char *) list->items + at, (const char *) known->items + at);
+    *out = same ? *known : (struct any_list){ arena_array (arena, list->n, record->bytes), list->n };
+    for (size_t i = 0, at = 0; !same && i < list->n; i++, at += record->bytes)
+        record_copy (record, (char *) out->items + at, (const char *) list->items + at, arena);
 }
 
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
@@ -203,10 +226,10 @@ static struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t 
 
 struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
 {
-    const struct attempt_key *keys = fold->hosts[host].open.items;
     struct rung_receipt *rungs = fold->hosts[host].rungs.items;
     for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
-        if (attempt_key_equal (&keys[i - 1], key))
+        if (rungs[i - 1].pass == key->pass && rungs[i - 1].attempt == key->attempt &&
+            text_equal (rungs[i - 1].rung, receipt_rung_name (fold, key->rung)))
             return &rungs[i - 1];
     return NULL;
 }
@@ -285,7 +308,7 @@ void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_g
 {
     if (generation->token == 0)
         return;
-    RECEIPT_KEEP_LIST (fold->sealed, generation->keys, &cache_key_record, &fold->arena);
+    receipt_keep_list (&cache_key_record, &fold->sealed, &generation->keys, NULL, &fold->arena);
     struct generation_receipt *kept = GROWING_ADD (&fold->generations);
     *kept = (struct generation_receipt){ .run = fold->header.run,
                                          .adopted = adopted,
@@ -351,11 +374,15 @@ static void add_compile_time (const struct receipt_fold *fold, struct cache_key 
 void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt *rung, const struct result *result)
 {
     record_copy (&cache_view_record, &rung->cache_view, &result->cache, &fold->arena);
-    RECEIPT_KEEP_LIST (rung->keys, result->keys, &cache_key_record, &fold->arena);
-    for (uint32_t i = 0; i < rung->keys.n; i++)
-        if (rung->keys.items[i].state == KEY_HIT)
-            add_compile_time (fold, &rung->keys.items[i]);
-    RECEIPT_KEEP_LIST (rung->findings, result->findings, &finding_record, &fold->arena);
+    struct cache_key keys[RESULT_KEYS_MAX];
+    struct any_list told = { keys, result->keys.n < RESULT_KEYS_MAX ? result->keys.n : RESULT_KEYS_MAX };
+    for (uint32_t i = 0; i < told.n; i++) {
+        keys[i] = result->keys.items[i];
+        if (keys[i].state == KEY_HIT)
+            add_compile_time (fold, &keys[i]);
+    }
+    receipt_keep_list (&cache_key_record, &rung->keys, &told, &fold->before.keys, &fold->arena);
+    receipt_keep_list (&finding_record, &rung->findings, &result->findings, &fold->before.findings, &fold->arena);
 }
 
 /* ---- what the journal says of what was run again: retries, and parts of the slice by themselves ---- */
@@ -374,11 +401,10 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
     const struct rung_receipt *before = host->rungs.items;
-    rung->recovered.items = arena_array (&fold->arena, host->rungs.n, sizeof (struct text));
     for (uint32_t i = 0; i + 1 < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++)
         if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
             struct text what = retried (fold, &before[i]);
-            rung->recovered.items[rung->recovered.n++] = text_format (
+            *(struct text *) list_append (&rung->recovered, sizeof (struct text), &fold->arena) = text_format (
                 &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before[i].pass),
                 before[i].attempt, enum_name_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text),
                 what.len ? "; " : "", TEXT_ARG (what));

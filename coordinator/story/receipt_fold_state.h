@@ -28,7 +28,6 @@ struct host_fold {
     struct observed_backend backend;
     uint32_t attempts[SCOPE_SLICE + 1]; /* by scope: the number of the last one that told of its host; 0: none */
     GROWING (struct rung_receipt) rungs;
-    GROWING (struct attempt_key) open; /* of each of them */
 };
 /* What a host tells at a rung of which it says that all is done. */
 struct told_name {
@@ -54,6 +53,8 @@ struct receipt_fold {
     GROWING (struct recovery_receipt) recoveries;
     GROWING (struct violation_receipt) violations;
     GROWING (struct told_name) told;   /* by rung */
+    struct rung_receipt before;        /* the last attempt: equal lists are shared with the next */
+    var_list policy, shown_policy;     /* of it; and without secrets */
     LIST_OF (struct cache_key) sealed; /* of the newest generation */
 };
 
@@ -73,13 +74,9 @@ void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
 /* NULL: none */
 struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
 
-#define RECEIPT_KEEP_LIST(to, from, record, arena)                                                                     \
-    do {                                                                                                               \
-        (to).items = arena_array (arena, (from).n, sizeof (*(to).items));                                              \
-        (to).n = (from).n;                                                                                             \
-        for (uint32_t at = 0; at < (from).n; at++)                                                                     \
-            record_copy (record, &(to).items[at], &(from).items[at], arena);                                           \
-    } while (0)
+/* A copy of a list; or that of `before`, which has to stay, if they are equal: what hosts of a slice say is much alike. */
+void receipt_keep_list (const struct record *record, void *to, const void *from, const void *before,
+                        struct arena *arena);
 
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung);
 void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact);

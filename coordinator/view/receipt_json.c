@@ -82,63 +82,34 @@ static const char *const unknown_at_0[][2] = {
 static const char *const counted[] = { "duration_ms",  "output_bytes", "dropped_bytes",
                                        "unsent_bytes", "strays",       "bad_lines" };
 
-static bool number_is_unknown (const struct record *record, const struct field *field, const json_t *value)
+static bool number_is_unknown (const struct record *record, const struct field *field)
 {
     for (size_t i = 0; i < sizeof unknown_at_0 / sizeof unknown_at_0[0]; i++)
         if (strcmp (record->name, unknown_at_0[i][0]) == 0 && strcmp (field->name, unknown_at_0[i][1]) == 0)
-            return json_integer_value (value) == 0;
+            return true;
     return false;
 }
 
-static bool is_unknown (const struct record *record, const struct field *field, const json_t *value)
-{
-    switch (field->kind) {
-    case FIELD_TEXT: return json_string_length (value) == 0;
-    case FIELD_U32:
-    case FIELD_U64: return number_is_unknown (record, field, value);
-    case FIELD_RECORD:
-        return (field->of == &backend_record && json_string_length (json_object_get (value, "platform")) == 0) ||
-               (field->of == &run_origin_record && json_string_length (json_object_get (value, "host")) == 0);
-    default: return false;
-    }
-}
-
-static void receipt_null_unknown (const struct record *record, json_t *json);
-
-static void go_into (const struct field *field, json_t *value)
-{
-    size_t i;
-    json_t *item;
-    if (field->kind == FIELD_RECORD)
-        receipt_null_unknown (field->of, value);
-    if (field->kind == FIELD_LIST && field->item == FIELD_RECORD)
-        json_array_foreach (value, i, item)
-            receipt_null_unknown (field->of, item); /* lists of variables are no arrays */
-}
-
 /* Its host was lost before it reported, or there was no attempt. An attempt whose result came took some time. */
-static bool nobody_counted (const struct record *record, const json_t *json)
+static bool nobody_counted (const struct rung_receipt *rung, const struct field *field)
 {
-    const char *outcome = json_string_value (json_object_get (json, "outcome"));
-    return record == &rung_receipt_record && outcome &&
-           json_integer_value (json_object_get (json, "duration_ms")) == 0 &&
-           (strcmp (outcome, "lost") == 0 || json_integer_value (json_object_get (json, "attempt")) == 0);
+    return rung->outcome && rung->duration_ms == 0 && (rung->outcome == OUTCOME_LOST || rung->attempt == 0) &&
+           text_is_word (text_of (field->name), counted, sizeof counted / sizeof counted[0]);
 }
 
-/* `json` as record_to_json made it of `record`: every empty text becomes null, every number whose 0 means that nobody
- * said, and a backend that nobody named. */
-static void receipt_null_unknown (const struct record *record, json_t *json)
+static bool is_unknown (const struct record *record, const void *value, const struct field *field)
 {
-    if (nobody_counted (record, json))
-        for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
-            json_object_set_new (json, counted[i], json_null ());
-    for (uint32_t i = 0; i < record->fields_n; i++) {
-        const struct field *field = &record->fields[i];
-        json_t *value = json_object_get (json, field->name);
-        if (is_unknown (record, field, value))
-            json_object_set_new (json, field->name, json_null ());
-        else
-            go_into (field, value);
+    const void *at = (const char *) value + field->offset;
+    switch (field->kind) {
+    case FIELD_TEXT: return ((const struct text *) at)->len == 0;
+    case FIELD_U32:
+    case FIELD_U64:
+        return (field_is_empty (field, at) && number_is_unknown (record, field)) ||
+               (record == &rung_receipt_record && nobody_counted (value, field));
+    case FIELD_RECORD:
+        return (field->of == &backend_record && ((const struct observed_backend *) at)->platform.len == 0) ||
+               (field->of == &run_origin_record && ((const struct run_origin *) at)->host.len == 0);
+    default: return false;
     }
 }
 
@@ -214,13 +185,14 @@ static json_t *enforcement_json (const struct slice_receipt *receipt, struct tex
 
 static json_t *violations_json (const struct slice_receipt *receipt, struct text run)
 {
+    const struct json_rules rules = { .unknown = is_unknown };
     json_t *array = json_array ();
     for (uint32_t i = 0; i < receipt->violations.n; i++) {
         if (!text_equal (receipt->violations.items[i].run, run))
             continue;
-        json_t *json = record_to_json (&violation_receipt_record, &receipt->violations.items[i]);
-        receipt_null_unknown (&violation_receipt_record, json);
-        json_array_append_new (array, json);
+        LOCAL_BUF text = { .max = RECEIPT_JSON_MAX_BYTES };
+        record_print_json (&violation_receipt_record, &receipt->violations.items[i], &rules, &text);
+        json_array_append_new (array, json_loadb ((const char *) text.ptr, text.len, 0, NULL));
     }
     return array;
 }
@@ -265,104 +237,67 @@ static const struct run_header *header_of (const struct slice_receipt *receipt, 
     return header ? header : &none;
 }
 
-/* `durability`: how long a part may be believed: until code, or model or runtime, changes; never unchecked. */
-static json_t *host_json (const struct slice_receipt *receipt, uint32_t i)
-{
-    const struct host_receipt *host = &receipt->hosts.items[i];
-    const struct run_header *header = header_of (receipt, host->run);
-    json_t *json = record_to_json (&host_receipt_record, host);
-    receipt_null_unknown (&host_receipt_record, json);
-    json_object_set_new (json, "outcome", outcome_json (header, frontier_host_outcome (header, host)));
-    json_object_set_new (json, "frontier", host_frontier (header, host));
-    json_object_set_new (json, "durability",
-                         json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "setup", "stable", "bundle", "stable",
-                                    "policy", "stable", "backend", "rerun", "rungs", "rerun", "facts", "recheck",
-                                    "notes", "each says its own"));
-    json_object_set_new (json, "conflict", json_boolean (merge_host_has_conflict (receipt, i)));
-    return json;
-}
+/* ---- members beside the fields of the tables, by name ---- */
+
+struct whole {
+    const struct slice_receipt *receipt;
+    const struct drift_query *drift;
+};
 
 /* For people, beside the milliseconds. A run that has not ended has no exit status. */
-static void receipt_json_add_times (json_t *json, const struct slice_receipt *receipt)
+static json_t *more_of_header (const struct run_header *header)
 {
-    for (uint32_t i = 0; i < receipt->headers.n; i++) {
-        const struct run_header *header = &receipt->headers.items[i];
-        json_t *at = json_array_get (json_object_get (json, "headers"), i);
-        json_object_set_new (at, "began", time_json (header->began_wall_ms));
-        json_object_set_new (at, "ended", time_json (header->ended_wall_ms));
-        if (header->ended_wall_ms == 0)
-            json_object_set_new (at, "exit_status", json_null ());
-    }
+    json_t *more = json_pack ("{s:o, s:o}", "began", time_json (header->began_wall_ms), "ended",
+                              time_json (header->ended_wall_ms));
+    if (header->ended_wall_ms == 0)
+        json_object_set_new (more, "exit_status", json_null ());
+    return more;
 }
 
-enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
-#define HOSTS_OPEN "\n \"hosts\": ["
-
-/* Two levels further in: no string of JSON has a newline in it. */
-static void add_indented (struct text json, struct buf *out)
+/* `durability`: how long a part may be believed: until code, or model or runtime, changes; never unchecked. */
+static json_t *more_of_host (const struct slice_receipt *receipt, const struct host_receipt *host)
 {
-    for (uint32_t i = 0; i < json.len; i++)
-        if (json.ptr[i] == '\n')
-            buf_puts (out, "\n  ");
-        else
-            buf_byte (out, (uint8_t) json.ptr[i]);
+    const struct run_header *header = header_of (receipt, host->run);
+    bool conflict = merge_host_has_conflict (receipt, (uint32_t) (host - receipt->hosts.items));
+    return json_pack ("{s:b, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s}, s:o, s:o}", "conflict", (int) conflict,
+                      "durability", "setup", "stable", "bundle", "stable", "policy", "stable", "backend", "rerun",
+                      "rungs", "rerun", "facts", "recheck", "notes", "each says its own", "frontier",
+                      host_frontier (header, host), "outcome",
+                      outcome_json (header, frontier_host_outcome (header, host)));
 }
 
-/* One after the other: all of them as one tree are many times as large as their text. */
-static void receipt_json_add_hosts (const struct slice_receipt *receipt, struct buf *out)
+static json_t *more_of_slice (const struct whole *whole)
 {
-    LOCAL_BUF one = { .max = out->max };
-    for (uint32_t i = 0; i < receipt->hosts.n && !out->overflow; i++) {
-        buf_clear (&one);
-        json_print_release (host_json (receipt, i), LAYOUT, &one);
-        if ((out->overflow |= one.overflow))
-            break;
-        buf_puts (out, i ? ",\n  " : "\n  ");
-        add_indented (text_clip (buf_as_text (&one), (uint32_t) one.len - 1), out);
-    }
-    buf_puts (out, receipt->hosts.n ? "\n " : "");
+    static const struct run_header none;
+    const struct slice_receipt *receipt = whole->receipt;
+    const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "cache", cache_json (receipt, header),
+                      "conflicts", conflicts_json (receipt), "drift", drift_json_of_receipt (receipt, whole->drift),
+                      "frontier", slice_frontier (receipt, header), "ladder", ladder_json (receipt, header), "mesh",
+                      mesh_json (header), "outcome", outcome_json (header, frontier_slice_outcome (header, receipt)),
+                      "run", text_or_null_json (header->run), "schema", schema, "sentence",
+                      text_or_null_json (header->sentence), "slice", text_or_null_json (header->slice));
 }
 
-/* `json` has an empty list of hosts. */
-static void print_with_hosts (json_t *json, const struct slice_receipt *receipt, struct buf *out)
+static json_t *more_of (const void *owner, const struct record *record, const void *value)
 {
-    uint32_t at;
-    LOCAL_BUF rest = { .max = out->max };
-    json_print_release (json, LAYOUT, &rest);
-    out->overflow |= rest.overflow || !text_find (buf_as_text (&rest), TEXT_LIT (HOSTS_OPEN), &at);
-    if (!out->overflow) {
-        at += (uint32_t) sizeof HOSTS_OPEN - 1;
-        buf_add (out, rest.ptr, at);
-        receipt_json_add_hosts (receipt, out);
-        buf_add (out, rest.ptr + at, rest.len - at);
-    }
+    const struct whole *whole = owner;
+    if (record == &slice_receipt_record)
+        return more_of_slice (whole);
+    if (record == &host_receipt_record)
+        return more_of_host (whole->receipt, value);
+    return record == slice_receipt_record.fields[0].of ? more_of_header (value) : NULL;
+}
+
+void receipt_json (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
+{
+    const struct whole whole = { receipt, drift };
+    record_print_json (&slice_receipt_record, receipt, &(const struct json_rules){ is_unknown, more_of, &whole }, out);
+    buf_byte (out, '\n');
 }
 
 static const char *const stored[] = { "headers",     "hosts",      "times",     "reductions",
                                       "generations", "recoveries", "violations" };
-
-void receipt_json (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
-{
-    static const struct run_header none;
-    const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
-    struct slice_receipt without_hosts = *receipt;
-    without_hosts.hosts.n = 0;
-    json_t *json = record_to_json (&slice_receipt_record, &without_hosts);
-    receipt_null_unknown (&slice_receipt_record, json);
-    receipt_json_add_times (json, receipt);
-    json_object_set_new (json, "schema", json_string (schema));
-    json_object_set_new (json, "run", text_or_null_json (header->run));
-    json_object_set_new (json, "slice", text_or_null_json (header->slice));
-    json_object_set_new (json, "outcome", outcome_json (header, frontier_slice_outcome (header, receipt)));
-    json_object_set_new (json, "sentence", text_or_null_json (header->sentence));
-    json_object_set_new (json, "frontier", slice_frontier (receipt, header));
-    json_object_set_new (json, "mesh", mesh_json (header));
-    json_object_set_new (json, "ladder", ladder_json (receipt, header));
-    json_object_set_new (json, "cache", cache_json (receipt, header));
-    json_object_set_new (json, "drift", drift_json_of_receipt (receipt, drift));
-    json_object_set_new (json, "conflicts", conflicts_json (receipt));
-    print_with_hosts (json, receipt, out);
-}
 
 /* ---- back ---- */
 

@@ -1,5 +1,6 @@
 #include "coordinator/view/record_json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/utf8.h"
 #include "common/model/receipt.h"
 
 enum { ESCAPED_MAX_BYTES = 1 << 20 };
@@ -84,18 +86,49 @@ void json_print_release (json_t *json, size_t flags, struct buf *out)
     json_decref (json);
 }
 
+static void put_character (uint32_t character, struct buf *out)
+{
+    static const char *const letters[] = {
+        ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\"
+    };
+    if (character < sizeof letters / sizeof letters[0] && letters[character])
+        buf_puts (out, letters[character]);
+    else if (character == 0x7f) /* as json_print_release has it */
+        buf_puts (out, "\\u007f");
+    else if (character < 0x10000)
+        buf_printf (out, "\\u%04X", (unsigned) character);
+    else
+        buf_printf (out, "\\u%04X\\u%04X", (unsigned) (0xD7C0 + (character >> 10)),
+                    (unsigned) (0xDC00 | (character & 0x3FF)));
+}
+
+static bool stands_for_itself (char byte)
+{
+    return byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+void json_put_text (struct text text, struct buf *out)
+{
+    uint32_t at = 0, character = 0;
+    text.len = text_is_utf8 (text) ? text.len : 0; /* as text_json */
+    buf_byte (out, '"');
+    while (at < text.len) {
+        uint32_t from = at;
+        while (at < text.len && stands_for_itself (text.ptr[at]))
+            at++;
+        buf_add (out, text.ptr + from, at - from);
+        if (at < text.len) {
+            at += utf8_next (text, at, &character);
+            put_character (character, out);
+        }
+    }
+    buf_byte (out, '"');
+}
+
 json_t *folded_hosts_json (const struct text *names, uint32_t n)
 {
     LOCAL_ARENA arena = { 0 };
     return text_json (hostset_folded (names, n, UINT32_MAX, &arena));
-}
-
-static json_t *hex_json (struct text bytes)
-{
-    struct buf hex = { .max = 2 * (size_t) bytes.len + 1 };
-    for (uint32_t i = 0; i < bytes.len; i++)
-        buf_printf (&hex, "%02x", (unsigned char) bytes.ptr[i]);
-    return buf_take_json (&hex);
 }
 
 json_t *enum_json (const struct enum_names *names, uint32_t value)
@@ -103,55 +136,236 @@ json_t *enum_json (const struct enum_names *names, uint32_t value)
     return value ? json_string (enum_name_of (names, value)) : json_null ();
 }
 
-static json_t *vars_json (const struct field *field, const struct any_list *list)
+/* ---- records as text, straight from their tables: trees of many are many times as large ---- */
+
+enum { RECORDS_MAX = 32, FIELDS_MAX = 40, INDENT_MAX = 32, DOUBLES_KNOWN = 64, PRINTED_MAX_BYTES = 512 << 20 };
+enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENCODE_ANY };
+
+struct printing {
+    const struct json_rules *rules;
+    struct buf *out;
+    uint32_t depth;
+    struct members { /* of a record by name */
+        const struct record *of;
+        const struct field *fields[FIELDS_MAX];
+    } members[RECORDS_MAX];
+    struct printed_double { /* the shards of a metric have many alike */
+        uint64_t bits;
+        char text[40];
+    } doubles[DOUBLES_KNOWN];
+    const void **sorted; /* of one list of variables */
+    uint32_t sorted_room;
+};
+
+static int by_field_name (const void *a, const void *b)
 {
-    bool numbers = field->of == &number_record;
-    json_t *object = json_object ();
-    for (uint32_t i = 0; i < list->n; i++) {
-        const struct var *var = (const struct var *) list->items + i;
-        const struct named_number *number = (const struct named_number *) list->items + i;
-        struct text name = numbers ? number->name : var->name;
-        json_object_setn_new (object, name.len ? name.ptr : "", name.len,
-                              numbers ? json_integer ((json_int_t) number->value) : text_json (var->value));
-    }
-    return object;
+    return strcmp ((*(const struct field *const *) a)->name, (*(const struct field *const *) b)->name);
 }
 
-static json_t *list_json (const struct field *field, const struct any_list *list)
+static const struct field *const *members_of (struct printing *printing, const struct record *record)
 {
-    if (is_object_list (field))
-        return vars_json (field, list);
+    struct members *members = printing->members;
+    while (members->of && members->of != record)
+        members++;
+    assert (members < printing->members + RECORDS_MAX - 1 && record->fields_n <= FIELDS_MAX);
+    for (uint32_t i = 0; !members->of && i < record->fields_n; i++)
+        members->fields[i] = &record->fields[i];
+    if (!members->of)
+        sort_items (members->fields, record->fields_n, sizeof members->fields[0], by_field_name);
+    members->of = record;
+    return members->fields;
+}
+
+static void put_number (int64_t number, struct buf *out)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = number < 0 ? -(uint64_t) number : (uint64_t) number;
+    do
+        *--at = (char) ('0' + left % 10);
+    while (left /= 10);
+    if (number < 0)
+        *--at = '-';
+    buf_add (out, at, (size_t) (digits + sizeof digits - at));
+}
+
+static void print_line (const struct printing *printing, const char *before)
+{
+    static const char spaces[INDENT_MAX + 1] = "                                ";
+    buf_puts (printing->out, before);
+    buf_add (printing->out, spaces, printing->depth < INDENT_MAX ? printing->depth : INDENT_MAX);
+}
+
+static void print_begin (struct printing *printing, char bracket)
+{
+    buf_byte (printing->out, (uint8_t) bracket);
+    printing->depth++;
+}
+
+static void print_end (struct printing *printing, char bracket, bool empty)
+{
+    printing->depth--;
+    if (!empty)
+        print_line (printing, "\n");
+    buf_byte (printing->out, (uint8_t) bracket);
+}
+
+/* No string of JSON has a newline in it. Takes the tree. */
+static void print_tree (const struct printing *printing, json_t *json)
+{
+    LOCAL_BUF text = { .max = printing->out->max };
+    json_print_release (json, LAYOUT, &text);
+    printing->out->overflow |= text.overflow;
+    for (size_t i = 0; i + 1 < text.len; i++)
+        if (text.ptr[i] == '\n')
+            print_line (printing, "\n");
+        else
+            buf_byte (printing->out, text.ptr[i]);
+}
+
+/* As jansson prints it, without a tree where there is no exponent. */
+static void print_double (struct printing *printing, double value)
+{
+    uint64_t bits;
+    memcpy (&bits, &value, sizeof bits);
+    struct printed_double *known = &printing->doubles[(bits ^ bits >> 40) % DOUBLES_KNOWN];
+    if (known->bits != bits || !known->text[0]) {
+        known->bits = bits;
+        snprintf (known->text, sizeof known->text, "%.17g", value);
+        if (!strpbrk (known->text, ".en"))
+            strcat (known->text, ".0");
+    }
+    if (strpbrk (known->text, "en"))
+        print_tree (printing, isfinite (value) ? json_real (value) : json_null ());
+    else
+        buf_puts (printing->out, known->text);
+}
+
+static int by_variable_name (const void *a, const void *b)
+{
+    const struct text *x = *(const struct text *const *) a, *y = *(const struct text *const *) b;
+    int order = text_compare (*x, *y);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Variables and numbers begin with their name. Of one name the last counts. */
+static void print_variables (struct printing *printing, const struct field *field, const struct any_list *list)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        printing->sorted = mem_room (printing->sorted, i, &printing->sorted_room, FIELDS_MAX, sizeof (void *));
+        printing->sorted[i] = (const char *) list->items + i * field->of->bytes;
+    }
+    sort_items (printing->sorted, list->n, sizeof (void *), by_variable_name);
+    print_begin (printing, '{');
+    for (uint32_t i = 0, told = 0; i < list->n; i++) {
+        const struct var *var = printing->sorted[i];
+        if (i + 1 < list->n && text_equal (var->name, ((const struct var *) printing->sorted[i + 1])->name))
+            continue;
+        print_line (printing, told++ ? ",\n" : "\n");
+        json_put_text (var->name, printing->out);
+        buf_puts (printing->out, ": ");
+        if (field->of == &number_record)
+            put_number ((int64_t) ((const struct named_number *) (const void *) var)->value, printing->out);
+        else
+            json_put_text (var->value, printing->out);
+    }
+    print_end (printing, '}', list->n == 0);
+}
+
+static void print_value (struct printing *printing, const struct field *field, const void *at);
+
+static void print_list (struct printing *printing, const struct field *field, const struct any_list *list)
+{
     const struct field item = field_describe_item (field);
-    json_t *array = json_array ();
-    for (uint32_t i = 0; i < list->n; i++)
-        json_array_append_new (array,
-                               record_field_json (&item, (const char *) list->items + i * field_item_bytes (field)));
-    return array;
+    print_begin (printing, '[');
+    for (uint32_t i = 0; i < list->n && !printing->out->overflow; i++) {
+        print_line (printing, i ? ",\n" : "\n");
+        print_value (printing, &item, (const char *) list->items + i * field_item_bytes (field));
+        buf_drain (printing->out);
+    }
+    print_end (printing, ']', list->n == 0);
+}
+
+static void print_object (struct printing *printing, const struct record *record, const void *value)
+{
+    const struct json_rules *rules = printing->rules;
+    json_t *more = rules && rules->more ? rules->more (rules->owner, record, value) : NULL;
+    const struct field *const *field = members_of (printing, record), *const *end = field + record->fields_n;
+    void *extra = json_object_iter (more);
+    print_begin (printing, '{');
+    for (bool first = true; field < end || extra; first = false) {
+        const char *name = extra ? json_object_iter_key (extra) : NULL;
+        int order = !extra ? 1 : field == end ? -1 : strcmp (name, (*field)->name);
+        print_line (printing, first ? "\n" : ",\n");
+        buf_byte (printing->out, '"');
+        buf_puts (printing->out, order > 0 ? (*field)->name : name);
+        buf_puts (printing->out, "\": ");
+        if (order <= 0)
+            print_tree (printing, json_incref (json_object_iter_value (extra)));
+        else if (rules && rules->unknown (record, value, *field))
+            buf_puts (printing->out, "null");
+        else
+            print_value (printing, *field, (const char *) value + (*field)->offset);
+        extra = order <= 0 ? json_object_iter_next (more, extra) : extra;
+        field += order >= 0;
+    }
+    print_end (printing, '}', false);
+    json_decref (more);
+}
+
+static void print_hex (const struct printing *printing, struct text bytes)
+{
+    buf_byte (printing->out, '"');
+    for (uint32_t i = 0; i < bytes.len; i++)
+        buf_printf (printing->out, "%02x", (unsigned char) bytes.ptr[i]);
+    buf_byte (printing->out, '"');
+}
+
+static void print_value (struct printing *printing, const struct field *field, const void *at)
+{
+    switch (field->kind) {
+    case FIELD_BOOL: buf_puts (printing->out, *(const bool *) at ? "true" : "false"); break;
+    case FIELD_U32: put_number (*(const uint32_t *) at, printing->out); break;
+    case FIELD_U64: put_number ((int64_t) * (const uint64_t *) at, printing->out); break;
+    case FIELD_F64: print_double (printing, *(const double *) at); break;
+    case FIELD_ENUM:
+        if (*(const uint32_t *) at)
+            json_put_text (text_of (enum_name_of (field->names, *(const uint32_t *) at)), printing->out);
+        else
+            buf_puts (printing->out, "null");
+        break;
+    case FIELD_TEXT: json_put_text (*(const struct text *) at, printing->out); break;
+    case FIELD_BYTES: print_hex (printing, *(const struct text *) at); break;
+    case FIELD_RECORD: print_object (printing, field->of, at); break;
+    case FIELD_LIST:
+        if (is_object_list (field))
+            print_variables (printing, field, at);
+        else
+            print_list (printing, field, at);
+    }
+}
+
+static void print_field (const struct field *field, const void *at, const struct json_rules *rules, struct buf *out)
+{
+    struct printing printing = { .rules = rules, .out = out };
+    print_value (&printing, field, at);
+    mem_free (printing.sorted);
+}
+
+void record_print_json (const struct record *record, const void *value, const struct json_rules *rules, struct buf *out)
+{
+    print_field (&(struct field){ .kind = FIELD_RECORD, .of = record }, value, rules, out);
 }
 
 json_t *record_field_json (const struct field *field, const void *at)
 {
-    switch (field->kind) {
-    case FIELD_BOOL: return json_boolean (*(const bool *) at);
-    case FIELD_U32: return json_integer (*(const uint32_t *) at);
-    case FIELD_U64: return json_integer ((json_int_t) * (const uint64_t *) at);
-    case FIELD_F64: return isfinite (*(const double *) at) ? json_real (*(const double *) at) : json_null ();
-    case FIELD_ENUM: return enum_json (field->names, *(const uint32_t *) at);
-    case FIELD_TEXT: return text_json (*(const struct text *) at);
-    case FIELD_BYTES: return hex_json (*(const struct text *) at);
-    case FIELD_RECORD: return record_to_json (field->of, at);
-    case FIELD_LIST: return list_json (field, at);
-    }
-    return json_null ();
+    LOCAL_BUF text = { .max = PRINTED_MAX_BYTES };
+    print_field (field, at, NULL, &text);
+    return json_loadb ((const char *) text.ptr, text.len, JSON_DECODE_ANY, NULL);
 }
 
 json_t *record_to_json (const struct record *record, const void *value)
 {
-    json_t *object = json_object ();
-    for (uint32_t i = 0; i < record->fields_n; i++)
-        json_object_set_new (object, record->fields[i].name,
-                             record_field_json (&record->fields[i], (const char *) value + record->fields[i].offset));
-    return object;
+    return record_field_json (&(struct field){ .kind = FIELD_RECORD, .of = record }, value);
 }
 
 /* ---- from JSON ---- */

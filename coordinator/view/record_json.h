@@ -8,7 +8,17 @@
 #include "common/model/record.h"
 #include <jansson.h>
 
-/* Every field is present, also when empty; an enum that is none is null; a double that is not finite is null. */
+/* What a kind of document adds to what its tables say. */
+struct json_rules {
+    bool (*unknown) (const struct record *record, const void *value, const struct field *field); /* it is null */
+    /* NULL, or it gives members beside the fields, in the order of their names. One that has a field's name replaces that. */
+    json_t *(*more) (const void *owner, const struct record *record, const void *value);
+    const void *owner;
+};
+/* Appends the record as text, a member a line, sorted by name. Every field is present, also when empty; an enum that is
+ * none is null; a double that is not finite is null. `rules` NULL: none. Drains `out`. */
+void record_print_json (const struct record *record, const void *value, const struct json_rules *rules,
+                        struct buf *out);
 json_t *record_to_json (const struct record *record, const void *value);
 json_t *record_field_json (const struct field *field, const void *at); /* of the value at `at` */
 /* The reverse: unknown members, wrong types and values out of bounds are errors that name the place. Missing members
@@ -27,5 +37,7 @@ json_t *time_json (uint64_t wall_ms);                               /* RFC 3339,
 json_t *texts_json (const struct text *items, uint32_t n);
 /* Appends it as text with these flags of jansson and a newline, and releases it. */
 void json_print_release (json_t *json, size_t flags, struct buf *out);
+/* The string of text_json with its quotes, as bytes, without a tree. */
+void json_put_text (struct text text, struct buf *out);
 
 #endif

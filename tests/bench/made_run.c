@@ -1,11 +1,12 @@
 /* made_run.c - writes the journal of a run of many hosts that nobody ran: for figures of what reads journals.
  *
- *   bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating]]
+ *   bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating|evidence]]
  *
  * Every rung runs on all hosts and passes, but the last: on it host 3 of each 1,024 has no chip, the 40 behind it fall
  * because of that, and nothing is above it. RUNG_MS: each rung takes so long, its results spread over that time, and
  * the journal is held as a coordinator holds it; 0 (the default): all at once. With a last word the hosts of the last rung
- * end in all ways that there are, or every other one fails. Prints the run's id. */
+ * end in all ways that there are, or every other one fails; or hosts tell at every rung what canaries tell: versions,
+ * variables, metrics, counters, programs, keys of the cache, memory. Prints the run's id. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 
+enum { METRICS = 4, SHARDS = 4, PINS = 20, VARIABLES = 12, COUNTERS = 8, KEY_PARTS = 8 };
 enum { FACTS = 60, BAD_EVERY = 1024, BAD_AT = 3, CASCADES = 40, STEP_MS = 50, FACT_BYTES = FACT_MAX_BYTES };
 
 struct made {
@@ -27,6 +29,7 @@ struct made {
     struct buf bytes;
     uint64_t index, at_ms, rung_ms, wall_ms;
     const char *mixed; /* NULL, or how the hosts of the last rung end */
+    bool evidence;
     char id[RUN_ID_HEX_BYTES];
 };
 
@@ -133,6 +136,10 @@ static void add_facts (struct made *made, uint32_t host, struct result *result)
             (struct var){ text_format (&made->one, "fact.%02u", i),
                           text_format (&made->one, "value %u of %u", i, i < 4 ? host : is_bad (host)) };
     result->facts.n = FACTS;
+    if (made->evidence)
+        result->facts.items[FACTS - 1] = (struct var){
+            TEXT_LIT ("number.speed.memory_gbs"), text_format (&made->one, "%u.%02u", 1400 + host % 37, host % 100)
+        };
 }
 
 static void add_phases (struct made *made, uint32_t host, struct result *result)
@@ -147,6 +154,78 @@ static void add_phases (struct made *made, uint32_t host, struct result *result)
     result->phases.n = sizeof phases / sizeof phases[0];
 }
 
+static void add_vars (struct made *made, const char *name, const char *value, uint32_t n, var_list *out)
+{
+    out->items = arena_array (&made->one, n, sizeof (struct var));
+    for (out->n = 0; out->n < n; out->n++)
+        out->items[out->n] = (struct var){ text_format (&made->one, "%s%02u", name, out->n),
+                                           text_format (&made->one, "%s%u", value, out->n * 17) };
+}
+
+static void add_metrics (struct made *made, uint32_t host, struct result *result)
+{
+    result->metrics.items = arena_array (&made->one, METRICS, sizeof (struct metric));
+    for (uint32_t i = 0; i < METRICS; i++) {
+        struct metric *metric = &result->metrics.items[result->metrics.n++];
+        *metric = (struct metric){ .name = text_format (&made->one, "loss/part-%u", i),
+                                   .reduction = REDUCTION_MEAN,
+                                   .global = true,
+                                   .value = 2.5 / (i + 3),
+                                   .earlier = { 99, 9.25, 2.75 / (i + 3), 99 } };
+        metric->axes.items = arena_array (&made->one, 1, sizeof (struct text));
+        metric->axes.items[metric->axes.n++] = TEXT_LIT ("data");
+        metric->shards.items = arena_array (&made->one, SHARDS, sizeof (struct shard));
+        for (; metric->shards.n < SHARDS; metric->shards.n++)
+            metric->shards.items[metric->shards.n] = (struct shard){ metric->value, 8386560,
+                                                                     2.5 + host / 3.0 + metric->shards.n, 128 };
+    }
+}
+
+static void add_programs (struct made *made, struct result *result)
+{
+    struct cache_key *key = arena_alloc (&made->one, sizeof *key);
+    struct program_fingerprint program = {
+        TEXT_LIT ("jit_step"), TEXT_LIT ("1f0c6a3b5d7e9f1f0c6a3b5d7e9f1f0c6a3b5d7e9f1f0c6a3b5d7e9f0011aa")
+    };
+    *key = (struct cache_key){ .program = program.name,
+                               .key = text_format (&made->one, "jit_step-%.*s", TEXT_ARG (program.fingerprint)),
+                               .state = KEY_WRITTEN,
+                               .compile_ms = 4211 };
+    add_vars (made, "part ", "9f1f0c6a3b", KEY_PARTS, &key->parts);
+    result->keys.items = key;
+    result->programs.items = arena_copy (&made->one, &program, sizeof program);
+    result->keys.n = result->programs.n = 1;
+    result->cache = (struct cache_view){ .level = ENFORCEMENT_NAMESPACE,
+                                         .storage = TEXT_LIT ("5b9f0c6a3b5d7e9f"),
+                                         .mount = TEXT_LIT ("nfs4 ro,relatime filer:/cache") };
+}
+
+static void add_evidence (struct made *made, uint32_t host, struct result *result)
+{
+    add_vars (made, "package-", "2.7.", PINS, &result->bundle);
+    add_vars (made, "LIBTPU_VARIABLE_", "--xla_tpu_flag=", VARIABLES, &result->policy);
+    add_metrics (made, host, result);
+    add_programs (made, result);
+    result->counters.items = arena_array (&made->one, COUNTERS, sizeof (struct named_number));
+    for (; result->counters.n < COUNTERS; result->counters.n++)
+        result->counters.items[result->counters.n] = (struct named_number){
+            text_format (&made->one, "counter_%u", result->counters.n), 1000 + host % 13 * result->counters.n
+        };
+    result->backend = (struct observed_backend){ .platform = TEXT_LIT ("tpu"),
+                                                 .platform_version = TEXT_LIT ("PJRT C API TFRT TPU v6e libtpu 0.0.17"),
+                                                 .device_kind = TEXT_LIT ("TPU v6 lite"),
+                                                 .devices = 4 * made->plan.hosts.n,
+                                                 .local_devices = 4,
+                                                 .process_count = made->plan.hosts.n,
+                                                 .process_index = host };
+    result->peak_bytes = (9ULL << 30) + host % 97 * 4096;
+    result->predicted_bytes = 11ULL << 30;
+    result->device_peak_bytes = 12ULL << 30;
+    result->output_bytes = result->log_bytes = 20000 + host % 31;
+    result->done = result->spoke = true;
+    result->interpreter = TEXT_LIT ("copied");
+}
+
 static void end_attempt (struct made *made, struct attempt_key key, uint32_t host, bool last)
 {
     struct fact ended = { .kind = FACT_ATTEMPT_ENDED };
@@ -159,6 +238,8 @@ static void end_attempt (struct made *made, struct attempt_key key, uint32_t hos
     add_phases (made, host, result);
     if (key.rung == 0)
         add_facts (made, host, result);
+    if (made->evidence)
+        add_evidence (made, host, result);
     if (last && is_bad (host)) {
         result->shown.items = arena_array (&made->one, 1, sizeof (struct text));
         result->shown.items[result->shown.n++] = text_format (
@@ -262,11 +343,12 @@ int main (int argc, char **argv)
     uint32_t hosts = argc > 2 ? (uint32_t) strtoul (argv[2], NULL, 10) : 0,
              rungs = argc > 3 ? (uint32_t) strtoul (argv[3], NULL, 10) : 0;
     if (hosts < 1 || hosts > HOSTS_MAX || rungs < 1 || rungs > RUNGS_MAX) {
-        fprintf (stderr, "usage: bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating]]\n");
+        fprintf (stderr, "usage: bench_made_run HOME HOSTS RUNGS [RUNG_MS [random|alternating|evidence]]\n");
         return 2;
     }
     made.rung_ms = argc > 4 ? strtoull (argv[4], NULL, 10) : 0;
-    made.mixed = argc > 5 ? argv[5] : NULL;
+    made.evidence = argc > 5 && strcmp (argv[5], "evidence") == 0;
+    made.mixed = argc > 5 && !made.evidence ? argv[5] : NULL;
     buf_init (&made.bytes, FACT_BYTES);
     make_plan (&made, hosts, rungs);
     open_run (&made, argv[1]);

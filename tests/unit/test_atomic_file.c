@@ -102,6 +102,51 @@ TEST_IN (a_failed_write_leaves_the_old_file_and_nothing_beside_it, set_up, tear_
     assert_int_equal (count_entries (top), 1);
 }
 
+TEST_IN (pieces_become_a_file_at_the_end_or_leave_what_was_there, set_up, tear_down)
+{
+    struct atomic_file file;
+    struct err err = { 0 };
+    write_text ("file", "old");
+    for (int whole = 0; whole < 2; whole++) {
+        assert_int_equal (atomic_file_begin (&file, below ("file"), &err), 0);
+        struct buf bytes = { .max = 4 << 20, .drain = atomic_file_add, .to = &file };
+        for (uint32_t i = 0; i < 3 << 20; i++)
+            buf_byte (&bytes, 'x');
+        buf_drain (&bytes);
+        assert_true (bytes.len == 0 && !bytes.overflow);
+        buf_puts (&bytes, "end");
+        buf_drain (&bytes);
+        assert_int_equal (bytes.len, 3); /* little is kept for later */
+        assert_true (atomic_file_add (bytes.ptr, bytes.len, &file));
+        assert_holds ("file", "old");
+        assert_int_equal (atomic_file_end (&file, whole, 0640, &err), whole - 1);
+        buf_release (&bytes);
+        assert_int_equal (count_entries (top), 1);
+    }
+    struct stat at;
+    assert_int_equal (stat (below ("file"), &at), 0);
+    assert_int_equal (at.st_size, (3 << 20) + 3);
+    assert_int_equal (err.code, 0);
+}
+
+TEST_IN (a_piece_that_cannot_be_written_is_told_at_the_end, set_up, tear_down)
+{
+    struct atomic_file file;
+    struct err err = { 0 };
+    char much[2 << 10] = "";
+    write_text ("file", "old");
+    assert_int_equal (atomic_file_begin (&file, below ("file"), &err), 0);
+    int fd = file.fd, full = open ("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_int_equal (dup2 (full, fd), fd);
+    close (full);
+    assert_false (atomic_file_add (much, sizeof much, &file));
+    assert_false (atomic_file_add (much, sizeof much, &file));
+    assert_int_equal (atomic_file_end (&file, true, 0640, &err), -1);
+    assert_has (err.text, "No space left");
+    assert_holds ("file", "old");
+    assert_int_equal (count_entries (top), 1);
+}
+
 TEST_IN (writing_where_nothing_can_be_is_explained, set_up, tear_down)
 {
     char *name = malloc (2 * PATH_MAX);

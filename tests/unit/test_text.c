@@ -240,6 +240,21 @@ TEST (texts_are_alike_but_for_their_numbers)
                   text_equal_but_numbers (TEXT_LIT ("0x"), TEXT_LIT ("0")));
 }
 
+TEST (an_arena_that_shares_texts_keeps_equal_ones_once)
+{
+    arena_share_texts (&t->arena);
+    char said[] = "compile";
+    struct text first = text_copy (&t->arena, text_of (said)), again = text_copy (&t->arena, TEXT_LIT ("compile"));
+    assert_ptr_equal (first.ptr, again.ptr);
+    said[0] = 'C';
+    assert_true (text_is (first, "compile") && text_is (text_copy (&t->arena, text_of (said)), "Compile"));
+    for (uint32_t i = 0; i < 20000; i++) { /* more than it remembers */
+        struct text text = text_format (&t->arena, "%u", i);
+        assert_true (text_equal (text_copy (&t->arena, text), text));
+    }
+    assert_int_equal (text_copy (&t->arena, (struct text){ 0 }).len, 0);
+}
+
 TEST (behind_a_relative_folder_of_path_an_absolute_one_is_searched)
 {
     char folder[] = "/tmp/test_text.XXXXXX", before[PATH_MAX];
