@@ -224,16 +224,71 @@ void doc_hosts (struct doc *doc, const struct text *names, uint32_t n)
 
 /* ---- blocks ---- */
 
-static void doc_add_references (struct doc *doc, struct text text)
+static uint32_t longest_row (struct text text, char c)
+{
+    uint32_t longest = 0, row = 0;
+    for (uint32_t i = 0; i < text.len; i++) {
+        row = text.ptr[i] == c ? row + 1 : 0;
+        longest = row > longest ? row : longest;
+    }
+    return longest;
+}
+
+/* A bar would end a cell of a table also there, unless an odd number of backslashes stands before it. */
+static void doc_add_code (struct doc *doc, struct text code)
+{
+    uint32_t fence = longest_row (code, '`') + 1, slashes = 0;
+    for (uint32_t i = 0; i < fence; i++)
+        buf_byte (doc->out, '`');
+    buf_puts (doc->out, fence > 1 ? " " : "");
+    for (uint32_t i = 0; i < code.len; i++) {
+        if (code.ptr[i] == '|' && doc->cell)
+            buf_puts (doc->out, slashes % 2 ? "\\\\" : "\\");
+        slashes = code.ptr[i] == '\\' ? slashes + 1 : 0;
+        buf_byte (doc->out, (uint8_t) code.ptr[i]);
+    }
+    buf_puts (doc->out, fence > 1 ? " " : "");
+    for (uint32_t i = 0; i < fence; i++)
+        buf_byte (doc->out, '`');
+}
+
+static uint32_t word_end (struct text text, uint32_t at)
+{
+    while (at < text.len && text.ptr[at] != ' ')
+        at++;
+    return at;
+}
+
+/* Does it mean something in Markdown or HTML, or name somebody? */
+static bool is_markup (struct text word)
+{
+    for (uint32_t i = 0; i < word.len; i++)
+        if (word.ptr[i] && strchr ("|<>&`*_[]\\~#@$", word.ptr[i]))
+            return true;
+    return text_find (word, TEXT_LIT ("://"), NULL);
+}
+
+/* Words that are markup become code, neighbours together: so they are nothing but text, and legible in a chat, too. */
+static void doc_add_words (struct doc *doc, struct text text)
 {
     LOCAL_BUF safe = { .max = LINE_BYTES_MAX };
     buf_escaped (&safe, text, 0);
-    for (size_t i = 0; i < safe.len; i++) {
-        uint8_t c = safe.ptr[i];
-        if (c && strchr ("|<>&`*_[]\\~#@!$", c))
-            buf_printf (doc->out, "&#%u;", c);
-        else
-            buf_byte (doc->out, c);
+    for (struct text rest = buf_as_text (&safe), code; rest.len; rest.ptr += code.len, rest.len -= code.len) {
+        code = (struct text){ rest.ptr, 0 };
+        for (uint32_t at = 0, end = word_end (rest, 0); is_markup ((struct text){ rest.ptr + at, end - at });) {
+            code.len = end;
+            at = end < rest.len ? end + 1 : end;
+            end = word_end (rest, at);
+        }
+        while (code.len && strchr (":;,.", code.ptr[code.len - 1]))
+            code.len--;
+        if (code.len) {
+            doc_add_code (doc, code);
+            continue;
+        }
+        code.len = word_end (rest, 0);
+        code.len += code.len < rest.len;
+        buf_add_text (doc->out, code);
     }
 }
 
@@ -241,7 +296,7 @@ static void doc_put_markdown (struct doc *doc, const char *lead, const char *beh
 {
     if (lead) {
         buf_puts (doc->out, lead);
-        doc_add_references (doc, buf_as_text (&doc->line));
+        doc_add_words (doc, buf_as_text (&doc->line));
         buf_puts (doc->out, behind);
     }
     buf_clear (&doc->line);
@@ -301,7 +356,9 @@ void doc_table (struct doc *doc, const char *columns)
 void doc_cell (struct doc *doc, struct text text)
 {
     buf_add_text (&doc->line, text);
+    doc->cell = true;
     doc_put_markdown (doc, "| ", " ");
+    doc->cell = false;
 }
 
 void doc_row_end (struct doc *doc)
@@ -310,16 +367,6 @@ void doc_row_end (struct doc *doc)
 }
 
 /* ---- code ---- */
-
-static uint32_t longest_row (struct text text, char c)
-{
-    uint32_t longest = 0, row = 0;
-    for (uint32_t i = 0; i < text.len; i++) {
-        row = text.ptr[i] == c ? row + 1 : 0;
-        longest = row > longest ? row : longest;
-    }
-    return longest;
-}
 
 void doc_code (struct doc *doc, struct text lines)
 {

@@ -73,7 +73,7 @@ void line_wrap (struct buf *out, struct text words, uint32_t at, uint32_t indent
  *
  * A block is gathered in `line` and then put; of its two leads, each form takes its own, and one that is NULL leaves
  * the block out. Neither form lets a text leave its place: everything is made safe for a terminal (buf_escaped), our own
- * words too, and in Markdown what has a meaning there or in HTML becomes a character reference. Pure. */
+ * words too, and in Markdown the words that have a meaning there or in HTML become code. Pure. */
 
 struct doc {
     struct buf *out;
@@ -82,6 +82,7 @@ struct doc {
     enum paint paint;   /* of text: of the lines that are put from now on */
     uint32_t columns;   /* of text: what doc_text and doc_hosts leave of one piece; 0: all */
     struct buf line;    /* of the block that is made */
+    bool cell;          /* of Markdown: it is a cell of a table */
 };
 struct doc doc_begin (struct buf *out, bool markdown);
 void doc_end (struct doc *doc);

@@ -16,7 +16,7 @@ sys.exit(3)
 
 
 def outside_code(markdown):
-    """The lines that stand in no block of code; AssertionError when a block is not closed."""
+    """What stands in no code, line by line; AssertionError when a block is not closed."""
     lines, fence = [], None
     for line in markdown.splitlines():
         if fence is None and (opened := re.fullmatch(r"(`{3,})\w*", line)):
@@ -24,7 +24,7 @@ def outside_code(markdown):
         elif fence is not None and re.fullmatch("`{%d,}" % len(fence), line):
             fence = None
         elif fence is None:
-            lines.append(line)
+            lines.append(re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", line))
     assert fence is None, markdown
     return lines
 
@@ -58,9 +58,10 @@ class Pasting(lab.LabTest):
             self.assertEqual(1, ended.status, ended)
             self.safe(ended)
             self.assertIn("`````\nRuntimeError: a|b `c` <b>x</b> ````\n", ended.out)
-            self.assertIn("**h&#91;0-1&#93; failed; whose: not known**", ended.out)
+            self.assertIn("**`h[0-1]` failed; whose: not known**", ended.out)
+            self.assertNotIn("&#", ended.out)
             self.assertIn("\nNext: see what it printed: sliceup logs --rung hostile\n", ended.out)
-        self.assertRegex(receipt.out, r"\| hostile \|  \| failed; whose: not known \| h&#91;0-1&#93; \| \d+")
+        self.assertRegex(receipt.out, r"\| hostile \|  \| failed; whose: not known \| `h\[0-1\]` \| \d+")
         self.safe(self.lab.sliceup("drift", "--markdown"))
 
     def test_the_printed_line_comes_before_our_words(self):

@@ -549,7 +549,7 @@ TEST (a_rung_that_runs_is_not_called_not_reached)
     struct text told = markdown (fold, &t->arena);
     expect (told, "| one | | running | | |", true);
     expect (told, "none: no host failed this rung by itself so far", true);
-    expect (told, "&#93; had not ended this rung", true);
+    expect (told, "]` had not ended this rung", true);
     expect (told, "### Why", false);
     end_run (fold, OUTCOME_CANCELLED);
     board_make_receipt (fold, &t->arena, &receipt);
