@@ -14,6 +14,8 @@
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
 enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };
 
+#define FOLDER_NAME "sliceup-report-" /* and the run, in the working directory */
+
 /* ---- files ---- */
 
 /* The first is the one by which a folder is known as ours. html is no file that a run leaves. */
@@ -27,31 +29,21 @@ static const struct {
 enum { FILES_N = sizeof files / sizeof files[0] };
 #define FILE_WORDS "trace html junit markdown json"
 
-static void print_report (const char *name, const struct report *report, struct buf *out)
+static report_printer *printer_of (const char *name)
 {
     const struct run_file *file = run_files;
     while (file->name && strcmp (file->name, name) != 0)
         file++;
-    if (file->name)
-        file->print (report, out);
-    else
-        html_page (report, out);
+    return file->name ? file->print : html_page;
 }
 
 static int report_write_file (const char *folder, const char *name, const struct report *report, struct err *err)
 {
     char path[REPORT_PATH_BYTES];
-    struct buf bytes;
-    int rc = 0;
     if ((size_t) snprintf (path, sizeof path, "%s/%s", folder, name) >= sizeof path)
         return err_set (err, ERR_USAGE, "-o: the path of the folder is longer than %zu bytes; name a shorter one",
                         sizeof path - 1);
-    buf_init (&bytes, REPORT_MAX_BYTES);
-    print_report (name, report, &bytes);
-    rc = bytes.overflow ? err_set (err, ERR_LIMIT, "%s would be too large, and is not written", name)
-                        : atomic_file_write (path, bytes.ptr, bytes.len, 0644, err);
-    buf_release (&bytes);
-    return rc;
+    return report_file_write (path, 0644, printer_of (name), report, err);
 }
 
 /* ---- the folder ---- */
@@ -80,8 +72,8 @@ static int make_folder (const char *path, struct err *err)
     int found = look_at_folder (folder);
     closedir (folder);
     if (found < 0)
-        return err_set (err, ERR_USAGE, "-o: '%s' holds other files and no report; name a new folder, or an empty one",
-                        path);
+        return err_set (err, ERR_USAGE,
+                        "'%s' holds other files and no report; name a new folder with -o, or an empty one", path);
     return 0;
 }
 
@@ -108,6 +100,8 @@ static int write_report (const char *folder, const struct report *report, struct
 static const char *state_of (const struct report *report)
 {
     const struct board *board = report->scene->board;
+    if (board->outcome == OUTCOME_PASSED && board->exit_status)
+        return "passed, but its cache was violated";
     return board->ended ? enum_name_of (&outcome_names, board->outcome) : report->held ? "running" : "interrupted";
 }
 
@@ -124,18 +118,15 @@ static int print_place (const struct cli *cli, const char *folder, const struct 
 
 static int print_file (const struct cli *cli, const char *word, const struct report *report)
 {
-    struct buf out = { .max = REPORT_MAX_BYTES };
+    struct buf out = { .max = REPORT_MAX_BYTES, .drain = cli_drain_stdout };
     for (size_t i = 0; i < FILES_N; i++)
         if (strcmp (files[i].word, word) == 0)
-            print_report (files[i].name, report, &out);
+            printer_of (files[i].name) (report, &out);
     return cli_write_stdout (cli, &out);
 }
 
-static int check_words (const struct cli_arguments *arguments, struct err *err)
+static int check_word (const char *word, struct err *err)
 {
-    const char *folder = arguments->values[REPORT_FOLDER], *word = arguments->values[REPORT_PRINT];
-    if (!folder && !word)
-        return err_set (err, ERR_USAGE, "expected -o FOLDER, or --print and one file; see sliceup report --help");
     size_t i = 0;
     while (word && i < FILES_N && strcmp (files[i].word, word) != 0)
         i++;
@@ -147,23 +138,29 @@ static int check_words (const struct cli_arguments *arguments, struct err *err)
 /* The folder is touched when the journal was read: a damaged one leaves an earlier report as it is. */
 static int report_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    const char *folder = arguments->values[REPORT_FOLDER];
+    const char *folder = arguments->values[REPORT_FOLDER], *word = arguments->values[REPORT_PRINT];
+    char named[sizeof FOLDER_NAME + RUN_SHOWN_BYTES];
     struct run_report made = { 0 };
     struct err err = { 0 };
-    int status;
-    if (check_words (arguments, &err) < 0 || read_run (cli, arguments->operands[0], &made, &err) < 0 ||
-        (folder && write_report (folder, made.report, &err) < 0))
+    int status = -1;
+    if (check_word (word, &err) == 0 && read_run (cli, arguments->operands[0], &made, &err) == 0) {
+        snprintf (named, sizeof named, FOLDER_NAME "%.*s",
+                  TEXT_ARG (text_clip (made.report->scene->board->run, RUN_SHOWN_BYTES)));
+        folder = folder ? folder : named;
+        status = word ? print_file (cli, word, made.report) : write_report (folder, made.report, &err);
+    }
+    if (err.code)
         status = cli_fail (cli, &err);
-    else
-        status = folder ? print_place (cli, folder, made.report)
-                        : print_file (cli, arguments->values[REPORT_PRINT], made.report);
+    else if (!word)
+        status = print_place (cli, folder, made.report);
     run_report_release (&made);
     return status;
 }
 
 static const struct cli_option options[] = {
     { REPORT_FOLDER, "--output", .also = "-o", .value = "FOLDER",
-      .help = "write the report there: a new folder, an empty one, or one that holds a report already",
+      .help = "write the report there: a new folder, an empty one, or one that holds a report already "
+              "(default: " FOLDER_NAME "RUN in the working directory)",
       .kind = KIND_FOLDER },
     { REPORT_PRINT, "--print", .value = "FILE", .help = "print one file of it, and write none", .kind = KIND_WORDS,
       .words = FILE_WORDS, .not_with = REPORT_FOLDER },
@@ -174,13 +171,14 @@ const struct cli_command report_command = {
     .name = "report",
     .task = TASK_LOOK,
     .summary = "write what is kept of a run: a page, JUnit XML, a Perfetto trace, Markdown, JSON",
-    .usage = "[RUN] -o FOLDER | [RUN] --print FILE",
+    .usage = "[RUN] [-o FOLDER | --print FILE]",
     .help = "Writes report.html, report.md, junit.xml, trace.perfetto.json (open it at ui.perfetto.dev) and "
             "receipt.json into a folder, as docs/spec/report.md describes. It works for finished, running and "
             "interrupted runs; each file "
             "says which it is. Each is written whole or not at all, and replaces that of an earlier report; other "
             "files of the folder stay.\n\n" HELP_OF_RUN,
-    .examples = "sliceup report -o report\n"
+    .examples = "sliceup report\n"
+                "sliceup report -o bringup\n"
                 "sliceup report 3fa9 --print junit > junit.xml\n",
     .exit_status = "0 written; 2 usage, or a folder with other files; 3 a file could not be written; 5 the journal is "
                    "damaged.",

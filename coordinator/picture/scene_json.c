@@ -201,6 +201,7 @@ static json_t *summary_json (const struct scene *scene, bool interrupted)
     set_known (out, "hosts", opened, scene->hosts_n);
     set_known (out, "joined", opened, board->joined_n);
     set_known (out, "silent", opened, scene->silent_n);
+    set_known (out, "violations", opened, board->violations_n);
     set_known (out, "lost", opened, scene->lost_n);
     set_known (out, "columns", opened, scene->columns);
     set_known (out, "frontier", opened, scene->frontier);

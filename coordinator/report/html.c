@@ -5,10 +5,12 @@
 #include "common/base/digest.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/view/drift_view.h"
+#include "coordinator/view/receipt_text.h"
+#include "coordinator/view/record_json.h"
 
 /* FRAME: of what stands around the files of the page and the data, and between its members. */
 enum { MEMBER_MAX_BYTES = 256 << 10, FRAME_BYTES = 2048 };
-enum { BAD_MAX = 64, CASCADES_MAX = 16, GATES_MAX = 64, SLOW_MAX = 16 };
+enum { BAD_MAX = 64, CASCADES_MAX = 16, GATES_MAX = 64, SLOW_MAX = 16, NUMBERS_MAX = 64, VALUES_MAX = 64 };
 
 enum choice { NOT_CHOSEN = 0, CHOSEN, TAKEN };
 
@@ -16,7 +18,12 @@ enum choice { NOT_CHOSEN = 0, CHOSEN, TAKEN };
 struct left_out {
     uint32_t again, passes; /* passes that were run again, and others */
     uint32_t failed, others;
-    bool drift;
+    bool drift, text;
+};
+/* A number that a host told. */
+struct told_number {
+    struct text name, host;
+    double value;
 };
 
 /* ---- what may run ---- */
@@ -48,6 +55,26 @@ static void add_json (struct text json, struct buf *out)
             buf_puts (out, "\\u003c");
         else
             buf_byte (out, (uint8_t) json.ptr[i]);
+}
+
+/* False: nothing of it, since it is too large. */
+static bool add_member (const char *name, const struct buf *json, struct buf *out)
+{
+    LOCAL_BUF escaped = { .max = MEMBER_MAX_BYTES };
+    add_json (buf_as_text (json), &escaped);
+    bool fits = !json->overflow && !escaped.overflow;
+    if (fits) {
+        buf_printf (out, ",\"%s\":", name);
+        buf_add_text (out, buf_as_text (&escaped));
+    }
+    return fits;
+}
+
+static bool add_tree (const char *name, json_t *tree, struct buf *out)
+{
+    LOCAL_BUF json = { .max = MEMBER_MAX_BYTES };
+    json_print_release (tree, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION (6), &json);
+    return add_member (name, &json, out);
 }
 
 static bool is_bad (const struct scene *scene, const struct scene_tile *tile, bool cascade)
@@ -137,16 +164,76 @@ static bool html_add_drift (const struct report *report, struct buf *out)
     LOCAL_ARENA arena = { 0 };
     struct drift drift;
     LOCAL_BUF json = { .max = MEMBER_MAX_BYTES };
-    LOCAL_BUF escaped = { .max = MEMBER_MAX_BYTES };
     drift_compare_hosts (report->receipt, &report->drift, &arena, &drift);
     drift_json (&drift, &subject, &json);
-    add_json (buf_as_text (&json), &escaped);
-    bool fits = !json.overflow && !escaped.overflow;
-    if (fits) {
-        buf_puts (out, ",\"drift\":");
-        buf_add_text (out, buf_as_text (&escaped));
+    return add_member ("drift", &json, out);
+}
+
+/* The lines of the receipt's head, as [label, text]; and all of it as text, unless that is too large. */
+static void add_head (const struct report *report, struct left_out *left_out, struct buf *out)
+{
+    LOCAL_BUF head = { .max = MEMBER_MAX_BYTES };
+    LOCAL_BUF whole = { .max = MEMBER_MAX_BYTES };
+    json_t *rows = json_array ();
+    receipt_text_head (report->receipt, &head);
+    for (struct text rest = buf_as_text (&head); rest.len;) {
+        struct text line = text_take_until (&rest, '\n'), label = text_clip (line, RECEIPT_LABEL_COLUMNS);
+        struct text said = { line.ptr + label.len, line.len - label.len };
+        json_array_append_new (rows, json_pack ("[o, o]", text_json (text_trimmed (label)), text_json (said)));
     }
-    return fits;
+    receipt_text (report->receipt, &report->drift, &whole);
+    left_out->text = !add_tree ("head", rows, out) || whole.overflow;
+    left_out->text |= !add_tree ("text", whole.overflow ? json_null () : text_json (buf_as_text (&whole)), out);
+}
+
+static int by_name_and_value (const void *a, const void *b)
+{
+    const struct told_number *x = a, *y = b;
+    int order = text_compare (x->name, y->name);
+    return order ? order : (x->value > y->value) - (x->value < y->value);
+}
+
+/* "number.speed.memory_gbs" and others, but for those of each link. */
+static struct told_number *find_numbers (const struct slice_receipt *receipt, uint32_t *n)
+{
+    struct told_number *numbers = NULL, one;
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t k = 0; k < receipt->hosts.items[i].facts.n; k++) {
+            const struct var *fact = &receipt->hosts.items[i].facts.items[k];
+            one = (struct told_number){ fact->name, receipt->hosts.items[i].host, 0 };
+            if (text_starts (one.name, "number.") && !text_starts (one.name, "number.link.") &&
+                drift_parse_number (fact->value, &one.value)) {
+                numbers = mem_room (numbers, *n, &room, SLOW_MAX, sizeof one);
+                numbers[(*n)++] = one;
+            }
+        }
+    sort_items (numbers, *n, sizeof one, by_name_and_value);
+    return numbers;
+}
+
+/* Of each number its values, the least first; of many, as many as a plot shows. */
+static void add_numbers (const struct report *report, struct buf *out)
+{
+    uint32_t n = 0;
+    struct told_number *numbers = find_numbers (report->receipt, &n);
+    json_t *list = json_array ();
+    for (uint32_t from = 0, to; from < n && json_array_size (list) < NUMBERS_MAX; from = to) {
+        json_t *values = json_array ();
+        for (to = from + 1; to < n && text_equal (numbers[to].name, numbers[from].name);)
+            to++;
+        uint32_t shown = to - from < VALUES_MAX ? to - from : VALUES_MAX;
+        for (uint32_t i = 0; i < shown; i++) {
+            uint64_t at = shown == 1 ? 0 : (uint64_t) i * (to - from - 1) / (shown - 1);
+            json_array_append_new (values, json_real (numbers[from + at].value));
+        }
+        json_array_append_new (list,
+                               json_pack ("{s:o, s:i, s:o, s:o, s:o}", "name", text_json (numbers[from].name), "hosts",
+                                          (int) (to - from), "values", values, "least", text_json (numbers[from].host),
+                                          "most", text_json (numbers[to - 1].host)));
+    }
+    mem_free (numbers);
+    (void) add_tree ("numbers", list, out);
 }
 
 /* What is old or ordinary finds room last: the last passes have half of it, then hosts that stand out, then what was run
@@ -178,6 +265,8 @@ static void add_data (const struct report *report, struct left_out *left_out, st
     buf_puts (out, "<script type=\"application/json\" id=\"sliceup-data\">{\"state\":");
     add_json (buf_as_text (&json), out);
     buf_release (&json);
+    add_head (report, left_out, out);
+    add_numbers (report, out);
     left_out->drift = !html_add_drift (report, out);
     add_passes_and_hosts (report, left_out, out);
 }
@@ -209,6 +298,8 @@ static void say_left_out (const struct report *report, const struct left_out *le
     add_count (left_out->failed, "phases and facts of ", "host that failed", "hosts that failed", &list);
     if (left_out->drift)
         buf_printf (&list, "%sdrift", list.len ? "; " : "");
+    if (left_out->text)
+        buf_printf (&list, "%sthe receipt as text", list.len ? "; " : "");
     if (list.len) {
         buf_puts (out, "Left out, so that this file stays small: ");
         buf_add_text (out, buf_as_text (&list));

@@ -364,6 +364,15 @@ void receipt_text (const struct slice_receipt *receipt, const struct drift_query
     add_rest (receipt, drift, out);
 }
 
+void receipt_text_head (const struct slice_receipt *receipt, struct buf *out)
+{
+    for (uint32_t i = 0; i < receipt->headers.n; i++) {
+        add_head (receipt, &receipt->headers.items[i], true, out);
+        receipt_text_cache (receipt, &receipt->headers.items[i], out);
+    }
+    receipt_text_hosts (receipt, out);
+}
+
 /* ---- to paste into an issue: a table of the rungs, the causes, and the rest as text ---- */
 
 enum { PAGE_BYTES = 64 << 20 };

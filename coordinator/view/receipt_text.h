@@ -13,6 +13,9 @@
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
 
 /* The same to paste into an issue: a table of the rungs, the causes, and the rest as text. */
+/* Of the text what is said of the run, its cache and its hosts: a label of RECEIPT_LABEL_COLUMNS before each line. */
+enum { RECEIPT_LABEL_COLUMNS = 9 };
+void receipt_text_head (const struct slice_receipt *receipt, struct buf *out);
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
 
 /* Of that, what hosts are: those alike are one line. */

@@ -1,6 +1,7 @@
 """The report of one real run, read by what others read such files with: JUnit XML by junitparser."""
 import collections
 import json
+import pathlib
 import unittest
 
 import lab
@@ -142,6 +143,7 @@ class Report(test_page.Pages):
         self.assertEqual(self.lab.sliceup("receipt", "--markdown").out, (folder / "report.md").read_text())
         self.assertEqual((folder / "junit.xml").read_text(), self.lab.sliceup("report", "--print", "junit").out)
         self.page_opens_from_disk(receipt, folder / "report.html")
+        self.page_has_the_receipt(folder / "report.html")
         self.same_journal_same_bytes(folder)
 
     # ---- JUnit ----
@@ -240,6 +242,15 @@ class Report(test_page.Pages):
         self.assertIn("try", words)
         self.assertNotIn("gate:rendezvous", words)
 
+    def page_has_the_receipt(self, path):
+        """Its head by lines, and all of it as text: as `sliceup receipt` prints it."""
+        data = json.loads(path.read_text().partition(' id="sliceup-data">')[2].partition("</script>")[0])
+        text = self.lab.sliceup("receipt").out
+        self.assertEqual(text, data["text"])
+        head = {label: said for label, said in data["head"] if label}
+        for label in ("slice", "run by", "command", "launch", "folders", "result", "frontier", "cache", "policy"):
+            self.assertIn(f"{label:9}{head[label]}\n", text)
+
     def opened_host(self):
         self.press("n", test_page.Keys.ENTER)
         self.until(lambda: "try" in self.text("host"), "the host")
@@ -261,6 +272,14 @@ class Report(test_page.Pages):
         self.assertEqual(2, refused.status, refused)
         self.assertIn("holds other files and no report; name a new folder", refused.err)
         self.assertEqual(["notes.txt"], [file.name for file in other.iterdir()])
+        named = pathlib.Path(f"sliceup-report-{self.lab.run_folder().name[:8]}")  # in the working directory
+        (self.lab.root / named).mkdir()
+        (self.lab.root / named / "notes.txt").write_text("mine")
+        self.assertEqual(2, self.lab.sliceup("report", cwd=self.lab.root).status)
+        (self.lab.root / named / "notes.txt").unlink()
+        told = self.passes(self.lab.sliceup("report", cwd=self.lab.root))
+        self.assertTrue(told.out.endswith(f": {named}\n"), told)
+        self.assertEqual(before, {file.name: file.read_bytes() for file in (self.lab.root / named).iterdir()})
 
     def test_a_run_that_has_not_ended_has_a_report_that_says_so(self):
         slow = self.lab.rung("low", "slow.py", args={"seconds": 30})

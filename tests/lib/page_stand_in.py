@@ -99,7 +99,7 @@ def rung(index, name, now):
 def state(hosts=16, columns=4, said="", rungs=("facts", "device", "tiny", "slice")):
     now = marks(hosts)
     summary = {"slice": f"pod{said}", "ladder": "tpu", "version": "0.3.0", "mesh": "data=4, model=4", "state": "running", "outcome": None,
-               "exit_status": None, "sentence": f"tiny runs {said}", "opened_wall_ms": 1795000000000, "hosts": hosts, "joined": hosts, "silent": 1,
+               "exit_status": None, "sentence": f"tiny runs {said}", "opened_wall_ms": 1795000000000, "hosts": hosts, "joined": hosts, "silent": 1, "violations": 0,
                "lost": 0, "columns": columns, "frontier": 2, "left_ms": 20000, "usual_ms": 60000, "usual_runs": 3, "cancelling": False,
                "waiting": [f"v6e-13: silent for 9 s {said}"], "generation": 7, "entries": 12, "bytes": 34000000, "adopted": False}
     groups = [group(0, "failed", "v6e-3", 3, 1, said), group(1, "timed-out", "v6e-14", 14, 1, said),

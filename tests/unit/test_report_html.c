@@ -88,6 +88,52 @@ TEST (test_no_text_ends_the_data)
     world_close (world, &out);
 }
 
+/* The receipt's head as rows, the whole as text, and the numbers that hosts told, the least first. */
+TEST (test_the_receipt_and_its_numbers_are_in_it)
+{
+    enum { TOLD = 100 };
+    struct world *world = world_open (8);
+    struct buf out;
+    struct host_receipt hosts[TOLD] = { 0 };
+    struct var facts[TOLD][2];
+    struct run_header header = { .run = TEXT_LIT ("0123456789"),
+                                 .slice = TEXT_LIT ("pod"),
+                                 .cache_mode = TEXT_LIT ("off"),
+                                 .launch = TEXT_LIT ("ssh to <h0>"),
+                                 .ended_wall_ms = 1 };
+    buf_init (&out, 8 << 20);
+    for (uint32_t i = 0; i < TOLD; i++) {
+        facts[i][0] = (struct var){ TEXT_LIT ("number.speed.memory_gbs"),
+                                    text_format (&world->arena, "%u.5 GB/s", TOLD - i) };
+        facts[i][1] = (struct var){ TEXT_LIT ("number.link.3_gbs"), TEXT_LIT ("1") };
+        hosts[i] = (struct host_receipt){ .host = text_format (&world->arena, "h%u", i), .rank = i };
+        hosts[i].facts.items = facts[i];
+        hosts[i].facts.n = 2;
+    }
+    world->receipt.headers.items = &header;
+    world->receipt.headers.n = 1;
+    world->receipt.hosts.items = hosts;
+    world->receipt.hosts.n = TOLD;
+    html_page (&world->report, &out);
+    assert_int_equal (count (buf_c (&out), ",\"head\":[[\"slice\",\"pod   run 01234567"), 1);
+    assert_int_equal (count (buf_c (&out), "[\"launch\",\"ssh to \\u003ch0>\"]"), 1);
+    assert_int_equal (count (buf_c (&out), "[\"cache\",\"off: no cache: every rung runs once\"]"), 1);
+    assert_int_equal (count (buf_c (&out), ",\"text\":\"slice    pod   run 01234567"), 1);
+    assert_int_equal (count (buf_c (&out), "\"name\":\"number.speed.memory_gbs\",\"hosts\":100,\"values\":[1.5,2.5,"),
+                      1);
+    assert_int_equal (count (buf_c (&out), ",98.5,100.5],\"least\":\"h99\",\"most\":\"h0\"}"), 1);
+    assert_int_equal (count (buf_c (&out), "{\"name\":\"number.link"), 0);
+    world->receipt.recoveries.n = 4096; /* what is too large for it is said */
+    world->receipt.recoveries.items = arena_array (&world->arena, 4096, sizeof (struct recovery_receipt));
+    for (uint32_t i = 0; i < 4096; i++)
+        world->receipt.recoveries.items[i].what = text_format (&world->arena, "%300u", i);
+    buf_clear (&out);
+    html_page (&world->report, &out);
+    assert_int_equal (count (buf_c (&out), ",\"text\":null\n"), 1);
+    assert_int_equal (count (buf_c (&out), "stays small: the receipt as text. All of it"), 1);
+    world_close (world, &out);
+}
+
 TEST (test_it_stays_small_and_holds_those_that_stand_out)
 {
     struct world *world = world_open (HOSTS);
