@@ -241,7 +241,8 @@ void board_destroy (struct board *board); /* NULL is fine */
 void board_apply (struct board *board, const struct fact *fact);
 void board_take_fact (void *board, const struct fact *fact); /* the same, for whoever reads facts */
 
-/* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the board.
+/* The receipt as of the facts applied, normalised; lives in `arena`, except for texts, which live as long as the board,
+ * and what hosts told, which stays until it takes the next fact.
  * It fits its record's bounds, so that it can be read back; it says what full lists leave out. */
 void board_make_receipt (const struct board *board, struct arena *arena, struct slice_receipt *out);
 
