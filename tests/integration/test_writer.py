@@ -206,6 +206,9 @@ class Pauses(Writing):
         self.assertEqual(4, ended.status, ended)
         receipt = self.lab.receipt()
         self.assertEqual("passed", receipt["outcome"])
+        told = self.lab.sliceup("report", "-o", self.lab.root / "report").out
+        self.assertIn(" (passed, but its cache was violated): ", told)
+        self.assertRegex((self.lab.root / "report/report.html").read_text(), r'"outcome":"passed","exit_status":4,.*"violations":1,')
         self.assertEqual(["late-write"], self.kinds(receipt))
         self.assertEqual(2, receipt["cache"]["token"])
         self.assertEqual(sealed, {path.name: path.read_bytes() for path in second.iterdir()})
