@@ -135,6 +135,8 @@ static uint64_t watch_pass (struct watcher *watcher)
     if (watcher->err.code)
         return now_ms; /* the end of it is told, and nothing that was not read */
     const struct board *board = watch_view_board (watcher->view);
+    if (watcher->more && watch_view_stays (watcher->view))
+        return now_ms; /* what was long ago is not shown as if it were now */
     bool left = !watch_view_tick (watcher->view);
     if (board->ended && (left || !watch_view_stays (watcher->view)))
         watch_leave (watcher, (int) board->exit_status);

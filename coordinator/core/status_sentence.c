@@ -106,15 +106,20 @@ static void status_sentence_add_group (struct grouping *grouping, uint32_t like,
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
 
-/* Causes first; followers only if there is nothing else. */
+/* 0: a cause of which it is known whose it is; 1: another cause; 2: it followed another host. */
+static uint32_t turn_of (const struct verdict *verdict)
+{
+    return only_followed (verdict) ? 2 : verdict->owner == OWNER_NONE || verdict->owner == OWNER_UNKNOWN;
+}
+
+/* Causes first, of them those with an owner; followers only if there is nothing else. */
 static void add_groups (struct grouping *grouping, struct buf *line)
 {
     const struct fact_pass_ended *ended = grouping->ended;
     uint32_t shown = 0;
-    for (uint32_t round = 0; round < 2; round++)
+    for (uint32_t turn = 0; turn < 3; turn++)
         for (uint32_t i = 0; i < ended->verdicts.n && shown < GROUPS_SHOWN; i++) {
-            bool followed = only_followed (&ended->verdicts.items[i]);
-            if (grouping->done[i] || followed != (round == 1) || (round == 1 && shown > 0))
+            if (grouping->done[i] || turn_of (&ended->verdicts.items[i]) != turn || (turn == 2 && shown > 0))
                 continue;
             buf_puts (line, shown++ ? " | " : ": ");
             status_sentence_add_group (grouping, i, line);

@@ -215,6 +215,8 @@ struct scene {
 
 void scene_make (const struct feed *feed, const struct scene_query *query, uint64_t boot_ms, struct arena *arena,
                  struct scene *out);
+/* The key of "worst first", the greatest first. */
+uint64_t scene_tile_badness (const struct scene *scene, const struct scene_tile *tile);
 /* Makes any host of the plan as in `host`: for the report and the trace. */
 void scene_open_host (const struct scene *scene, uint32_t rank, struct scene_host *out);
 const char *scene_host_name (const struct scene *scene, uint32_t rank, char out[64]);

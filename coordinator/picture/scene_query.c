@@ -1,5 +1,6 @@
 /* scene_query.c - which tiles a query takes, and in which order. */
 #include "coordinator/picture/scene_private.h"
+#include "coordinator/view/status.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -158,14 +159,14 @@ static int first_of (const void *a, const void *b)
 }
 
 /* The present mark counts more than earlier ones; who is to be looked at stands behind who failed. */
-static uint64_t badness (const struct scene_tile *tile, uint32_t rungs)
+uint64_t scene_tile_badness (const struct scene *scene, const struct scene_tile *tile)
 {
-    uint64_t worst = 0;
-    for (uint32_t i = 0; i < rungs; i++)
+    uint64_t worst = 0, trouble = tile->now == MARK_SILENT ? TROUBLE_HOLDS + 1 : tile->trouble;
+    for (uint32_t i = 0; i < scene->rungs_n; i++)
         if (scene_mark_is_bad (tile->cells[i]) && scene_mark_badness (tile->cells[i]) > worst)
             worst = scene_mark_badness (tile->cells[i]);
-    uint64_t now = scene_mark_badness (tile->trouble ? MARK_SILENT : tile->now);
-    return now << 16 | (uint64_t) tile->trouble << 8 | worst;
+    uint64_t now = scene_mark_badness (trouble ? MARK_SILENT : tile->now);
+    return now << 16 | trouble << 8 | worst;
 }
 
 void scene_order_tiles (struct scene *scene)
@@ -178,7 +179,7 @@ void scene_order_tiles (struct scene *scene)
     for (uint32_t i = 0; i < n; i++) {
         const struct scene_tile *tile = &scene->tiles[i];
         bool worst = scene->query.order == SCENE_WORST_FIRST;
-        places[i] = (struct place){ worst ? badness (tile, scene->rungs_n) : tile->spent_ms, i };
+        places[i] = (struct place){ worst ? scene_tile_badness (scene, tile) : tile->spent_ms, i };
     }
     qsort (places, n, sizeof (*places), first_of);
     for (uint32_t i = 0; i < n; i++)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/utf8.h"
+#include "coordinator/view/status.h"
 
 enum { CELLS_MAX = 1000, ELLIPSIS = 0x2026 };
 
@@ -171,6 +172,16 @@ void sheet_draw (struct sheet *sheet, const struct cells *cells, uint32_t row, u
     for (uint32_t i = *scroll; i < sheet->lines.n && row < end; i++, row++)
         cells_put_line (cells, row, sheet->lines.items[i].paint, sheet->lines.items[i].line);
     mem_free (sheet->lines.items);
+}
+
+const char terminal_trouble_letters[] = { [TROUBLE_QUIET] = 'q', [TROUBLE_SLOW] = 's', [TROUBLE_HOLDS] = 'h' };
+
+const char *terminal_tile_word (const struct scene_tile *tile)
+{
+    static const char *const troubles[] = {
+        [TROUBLE_QUIET] = "quiet", [TROUBLE_SLOW] = "slow", [TROUBLE_HOLDS] = "others wait for it"
+    };
+    return tile->trouble ? troubles[tile->trouble] : tile->now == MARK_RUNS ? "running" : scene_mark_word (tile->now);
 }
 
 enum paint terminal_mark_paint (enum scene_mark mark)

@@ -8,7 +8,7 @@
 
 enum { ROWS_FOR_ALL = 8 };
 #define KEYS_LINE "? keys  n next failure  q leave"
-enum { KEYS_LEAST = 6 };
+enum { KEYS_LEAST = 6, HELP_BYTES = 4096 };
 
 const char *number_print (uint64_t number, char out[NUMBER_BYTES])
 {
@@ -83,8 +83,9 @@ static void draw_header (const struct drawing *drawing)
     line_text (&line, text_clip (board->run, RUN_SHOWN_BYTES));
     line_puts (&line, "  ");
     draw_state (drawing, &line);
-    draw_count (&line, PAINT_BAD, marks[MARK_FAILED] + marks[MARK_SO_FAR] + marks[MARK_TIMED_OUT] + marks[MARK_BLOCKED],
-                "failed", drawing->arena);
+    draw_count (&line, PAINT_BAD, marks[MARK_FAILED] + marks[MARK_SO_FAR], "failed", drawing->arena);
+    draw_count (&line, PAINT_BAD, marks[MARK_TIMED_OUT], "timed out", drawing->arena);
+    draw_count (&line, PAINT_BAD, marks[MARK_BLOCKED], "blocked", drawing->arena);
     draw_count (&line, PAINT_BAD, scene->lost_n, "lost", drawing->arena);
     draw_count (&line, PAINT_WARN, scene->silent_n, "silent", drawing->arena);
     line_printf (&line, "  %s  ", DURATION_TEXT (scene->now_ms + board->away_ms));
@@ -108,6 +109,10 @@ static void draw_choice (const struct drawing *drawing)
     const struct scene *scene = drawing->scene;
     char shown[NUMBER_BYTES], hidden[NUMBER_BYTES], hosts[NUMBER_BYTES];
     struct line line = cells_line (drawing->cells, 1, 0, drawing->cells->columns);
+    if (scene->host_set_error.len) {
+        line_painted (&line, PAINT_BAD, scene->host_set_error);
+        return;
+    }
     if (state->filter.line[0] || scene->hidden_n) {
         line.paint = PAINT_WARN;
         line_printf (&line, "%s of %s hidden", number_print (scene->hidden_n, hidden),
@@ -125,10 +130,6 @@ static void draw_choice (const struct drawing *drawing)
     line_text (&line, mesh);
     if (state->marked_n)
         line_printf (&line, "  %u marked", state->marked_n);
-    if (scene->host_set_error.len) {
-        line_puts (&line, "  ");
-        line_painted (&line, PAINT_BAD, scene->host_set_error);
-    }
 }
 
 static void draw_help (struct drawing *drawing, uint32_t row, uint32_t end)
@@ -137,10 +138,12 @@ static void draw_help (struct drawing *drawing, uint32_t row, uint32_t end)
     const char *label, *help;
     for (uint32_t i = 0; terminal_key_help (i, &label, &help); i++)
         sheet_printf (&sheet, PAINT_NONE, "  %-12s %s", label, help);
-    sheet_add (&sheet, PAINT_NONE, (struct text){ 0 });
+    struct buf letters = { .max = HELP_BYTES };
     for (uint32_t mark = 0; mark < MARK_N; mark++)
-        sheet_printf (&sheet, terminal_mark_paint (mark), "  %c            %s", scene_mark_letter (mark),
-                      scene_mark_word (mark));
+        buf_printf (&letters, "%s%c %s", mark ? ", " : "  letters: ", scene_mark_letter (mark), scene_mark_word (mark));
+    buf_puts (&letters, "; of who runs: h others wait for it, s slow, q quiet");
+    sheet.columns = drawing->cells->columns;
+    sheet_add (&sheet, PAINT_NONE, buf_finish (&letters, drawing->arena));
     sheet_draw (&sheet, drawing->cells, row, end, &drawing->state->scroll);
 }
 

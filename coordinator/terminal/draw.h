@@ -96,7 +96,7 @@ bool terminal_state_is_marked (const struct terminal_state *state, uint32_t rank
 uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t out[MARKED_MAX]);
 /* The place of a host among the tiles; tiles_n: it is hidden. */
 uint32_t terminal_tile_of (const struct scene *scene, uint32_t rank);
-/* The lines of the list: tiles that stand alike, in the order of the first of each. Lives in the scene's arena. */
+/* The lines of the list: tiles that stand alike, in the order of the first of each. Among tiles each host is one. */
 struct list_row {
     uint32_t first, n; /* of the tiles; how many are like it */
     uint64_t since_ms; /* the longest */
@@ -106,7 +106,7 @@ struct list_rows {
     uint32_t n;
     uint32_t *of_tile; /* the row of each tile */
 };
-struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state);
+struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state, struct arena *arena);
 /* Of the table of keys, for help: false behind the last. */
 bool terminal_key_help (uint32_t index, const char **label, const char **help);
 
@@ -153,6 +153,7 @@ struct sheet {
     struct arena *arena;
     LIST_OF (struct sheet_line) lines;
     uint32_t room;
+    uint32_t first_n; /* lines that are shown before all else */
     uint32_t columns; /* longer lines are broken, at a blank where there is one; 0: they are cut as they are drawn */
 };
 void sheet_add (struct sheet *sheet, enum paint paint, struct text line);
@@ -188,6 +189,9 @@ struct sheet draw_host_sheet (const struct drawing *drawing, const struct scene_
 /* Draws it, and below it the end of the host's log. */
 void draw_host_part (const struct drawing *drawing, struct sheet *sheet, const struct cells *cells, uint32_t row,
                      uint32_t end, uint32_t *scroll);
+/* "running", "slow", "failed": a word of how a host stands; and the letters of troubles, by enum trouble. */
+const char *terminal_tile_word (const struct scene_tile *tile);
+extern const char terminal_trouble_letters[];
 /* draw_list.c: hosts, a line each or a letter each; rows from `row` on, without `end`. */
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end);
 /* Numbers for people: "4,096". Returns `out`. */

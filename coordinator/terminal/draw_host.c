@@ -30,17 +30,28 @@ static void draw_log (const struct drawing *drawing, const struct terminal_log *
     line_text (&line, log->name);
     line_puts (&line, ": ");
     line_text (&line, log->head);
-    for (; n > 0 && row < end; n--) {
-        line = cells_line (drawing->cells, row++, 0, drawing->cells->columns);
-        line_text (&line, text_take_until (&rest, '\n'));
-    }
+    struct sheet sheet = { .arena = drawing->arena, .columns = drawing->cells->columns };
+    while (n-- > 0)
+        sheet_add (&sheet, PAINT_NONE, text_take_until (&rest, '\n'));
+    uint32_t last = UINT32_MAX;
+    sheet_draw (&sheet, drawing->cells, row, end, &last);
+}
+
+/* Is the error line all that it printed? It stands above already. */
+static bool repeats_error (const struct drawing *drawing, struct text body)
+{
+    uint32_t at = terminal_tile_of (drawing->scene, drawing->logs[0].rank);
+    uint32_t group = at < drawing->scene->tiles_n ? drawing->scene->tiles[at].group : SCENE_NOBODY;
+    struct text line = text_take_until (&body, '\n');
+    return group < drawing->scene->groups_n && body.len == 0 &&
+           text_equal (line, drawing->scene->groups[group].says.line);
 }
 
 /* Before `end`, from row `from` on where it fits, else in `most` rows; returns where it begins. */
 static uint32_t draw_tail (const struct drawing *drawing, uint32_t from, uint32_t most, uint32_t end)
 {
     uint32_t n = 0;
-    if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST)
+    if (drawing->logs_n == 0 || most < LOG_ROWS_LEAST || repeats_error (drawing, drawing->logs[0].body))
         return end;
     (void) draw_last_lines (drawing->logs[0].body, most - 1, &n);
     uint32_t row = end - (n + 1 < LOG_ROWS_LEAST ? LOG_ROWS_LEAST : n + 1);
@@ -123,6 +134,8 @@ static void add_attempts (const struct drawing *drawing, const struct scene_host
         struct text name = attempt_name (drawing, attempt), words = attempt_words (drawing, attempt);
         sheet_printf (sheet, terminal_mark_paint (attempt->mark), "  %.*s  %.*s", TEXT_ARG (name), TEXT_ARG (words));
         draw_add_cause (drawing, attempt->group, sheet);
+        if (i == host->attempts_n)
+            sheet->first_n = sheet->lines.n;
         add_spans (drawing, attempt, sheet);
     }
     if (host->attempts_left_out)
@@ -144,8 +157,13 @@ struct sheet draw_host_sheet (const struct drawing *drawing, const struct scene_
                               bool facts)
 {
     struct sheet sheet = { .arena = drawing->arena, .columns = columns };
-    sheet_printf (&sheet, PAINT_STRONG, "%.*s  rank %u  %.*s%s%.*s", TEXT_ARG (host->name), host->rank,
-                  TEXT_ARG (host->life), host->why.len ? ": " : "", TEXT_ARG (host->why));
+    uint32_t at = terminal_tile_of (drawing->scene, host->rank);
+    const struct scene_tile *tile = at < drawing->scene->tiles_n ? &drawing->scene->tiles[at] : NULL;
+    sheet_printf (&sheet, tile && (tile->trouble || tile->now == MARK_SILENT) ? PAINT_WARN : PAINT_STRONG,
+                  "%.*s  rank %u  %s%s%s%s%.*s", TEXT_ARG (host->name), host->rank,
+                  tile ? terminal_tile_word (tile) : "hidden by the filter", tile && tile->since_ms ? " for " : "",
+                  tile && tile->since_ms ? DURATION_TEXT (tile->since_ms) : "", host->why.len ? "; lost: " : "",
+                  TEXT_ARG (host->why));
     add_stand (drawing->scene->board, host->rank, &sheet);
     add_attempts (drawing, host, &sheet);
     if (host->attempts_n == 0 && filter_has_range (&drawing->state->filter))
@@ -161,7 +179,8 @@ void draw_host_part (const struct drawing *drawing, struct sheet *sheet, const s
 {
     struct drawing part = *drawing;
     part.cells = cells;
-    uint32_t behind = row + sheet->lines.n + 1, half = (end - row) / 2;
-    end = draw_tail (&part, behind, end > behind + half ? end - behind : half, end);
+    uint32_t room = end - row, behind = row + sheet->lines.n + 1, half = room / 2;
+    uint32_t most = end > behind + half ? end - behind : half, left = room > sheet->first_n ? room - sheet->first_n : 0;
+    end = draw_tail (&part, behind, most < left ? most : left, end);
     sheet_draw (sheet, cells, row, end, scroll);
 }

@@ -30,7 +30,12 @@ static struct text row_name (const struct scene *scene, const struct list_rows *
         if (rows->of_tile[i] == at)
             ranks[n++] = scene->tiles[i].rank;
     group_text_set (scene->board, ranks, n, columns, &name);
-    return buf_finish (&name, scene->arena);
+    struct text all = buf_finish (&name, scene->arena);
+    if (all.len > columns && columns > 2 * NAME_LEAST) { /* hosts differ at the end of their names, which are ASCII */
+        text_skip (&all, all.len - columns + 2);
+        all = text_format (scene->arena, "..%.*s", TEXT_ARG (all));
+    }
+    return all;
 }
 
 struct list_layout {
@@ -60,17 +65,21 @@ static struct list_layout lay_out (const struct scene *scene, const struct list_
 }
 
 /* There may be thousands, each other than its neighbours, and a change of the colour alone costs least. */
-static void put_letter (struct line *line, enum scene_mark mark)
+static void put_letter (struct line *line, enum paint paint, char letter)
 {
-    char letter[2] = { scene_mark_letter (mark), 0 };
     line->color_alone = true;
-    line_painted (line, line->chosen ? PAINT_NONE : terminal_mark_paint (mark), text_of (letter));
+    line_painted (line, paint, (struct text){ &letter, 1 });
     line->color_alone = false;
 }
 
 static enum paint tile_paint (const struct scene_tile *tile)
 {
     return tile->trouble ? PAINT_WARN : terminal_mark_paint (tile->now);
+}
+
+static char tile_letter (const struct scene_tile *tile)
+{
+    return tile->trouble ? terminal_trouble_letters[tile->trouble] : scene_mark_letter (tile->now);
 }
 
 /* What a group says in one line; of a tile without a group nothing. */
@@ -85,14 +94,9 @@ static struct text draw_list_line_of (const struct scene *scene, uint32_t group)
 /* "failed: RuntimeError: ...", "at a gate rendezvous 12 s", "61 slow compile 3 s" */
 static void put_words (struct line *line, const struct scene *scene, const struct list_row *row)
 {
-    static const char *const troubles[] = {
-        [TROUBLE_QUIET] = "quiet", [TROUBLE_SLOW] = "slow", [TROUBLE_HOLDS] = "others wait for it"
-    };
     const struct scene_tile *tile = &scene->tiles[row->first];
     char number[NUMBER_BYTES];
-    const char *word = tile->trouble            ? troubles[tile->trouble]
-                       : tile->now == MARK_RUNS ? "running"
-                                                : scene_mark_word (tile->now);
+    const char *word = terminal_tile_word (tile);
     struct text said = tile->owner != OWNER_NONE ? draw_list_line_of (scene, tile->group) : (struct text){ 0 };
     struct text phase = progress_phase_tells (tile->phase) ? tile->phase : (struct text){ 0 };
     struct text where = said.len ? said : tile->now == MARK_AT_GATE ? tile->gate : phase;
@@ -103,7 +107,9 @@ static void put_words (struct line *line, const struct scene *scene, const struc
     line_paint (line, line->chosen ? PAINT_STRONG : PAINT_NONE);
     line_puts (line, said.len ? ": " : where.len ? " " : "");
     line_text (line, where);
-    if (row->since_ms && said.len == 0)
+    if (scene->query.order == SCENE_SLOWEST_FIRST)
+        line_printf (line, ", %s in all", DURATION_TEXT (tile->spent_ms));
+    else if (row->since_ms && said.len == 0)
         line_printf (line, " %s", DURATION_TEXT (row->since_ms));
 }
 
@@ -120,10 +126,11 @@ static void draw_row (struct drawing *drawing, const struct cells *cells, const 
     line_puts (&line, terminal_state_is_marked (drawing->state, tile->rank) ? "*" : " ");
     cells_field (&line, layout->names[at], layout->name);
     line_puts (&line, " ");
-    put_letter (&line, tile->now);
+    put_letter (&line, line.chosen ? PAINT_NONE : tile_paint (tile), tile_letter (tile));
     line_puts (&line, " ");
     for (uint32_t i = 0; i < layout->rungs; i++) {
-        put_letter (&line, tile->cells[layout->rung_first + i]);
+        enum scene_mark mark = tile->cells[layout->rung_first + i];
+        put_letter (&line, line.chosen ? PAINT_NONE : terminal_mark_paint (mark), scene_mark_letter (mark));
         line_pad (&line, LEAD_COLUMNS + layout->name + 3 + (i + 1) * layout->cell);
     }
     line_puts (&line, " ");
@@ -169,7 +176,7 @@ static uint32_t draw_lines (struct drawing *drawing, const struct cells *cells, 
 {
     const struct scene *scene = drawing->scene;
     struct terminal_state *state = drawing->state;
-    uint32_t heading = end - row > HOST_LINES_LEAST, room = end - row - heading;
+    uint32_t heading = end - row > 1, room = end - row - heading;
     state->stride = 1;
     state->page = room;
     if (scene->tiles_n == 0)
@@ -196,7 +203,8 @@ struct map_layout {
 static struct map_layout lay_out_map (const struct scene *scene, uint32_t columns, uint32_t rows)
 {
     enum { LABEL = 7 };
-    struct map_layout out = { columns > LABEL + 1 ? LABEL : 0, scene->columns ? scene->columns : 1, 1 };
+    bool whole = scene->hidden_n == 0; /* else a rank in front says nothing of those behind it */
+    struct map_layout out = { whole && columns > LABEL + 1 ? LABEL : 0, scene->columns ? scene->columns : 1, 1 };
     uint32_t room = columns - out.label, lines;
     if (out.columns > room)
         out.columns = room;
@@ -240,9 +248,7 @@ static uint32_t draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
             line_printf (&line, "%6u", scene->tiles[i].rank);
         line = cells_line (drawing->cells, down, column, 1);
         line.chosen = i == at || terminal_state_is_marked (state, scene->tiles[i].rank);
-        line.color_alone = true;
-        char letter[2] = { scene_mark_letter (scene->tiles[i].now), 0 };
-        line_painted (&line, colors ? tile_paint (&scene->tiles[i]) : PAINT_NONE, text_of (letter));
+        put_letter (&line, colors ? tile_paint (&scene->tiles[i]) : PAINT_NONE, tile_letter (&scene->tiles[i]));
         if (i == at) {
             drawing->cursor_row = down;
             drawing->cursor_column = column;
@@ -251,17 +257,23 @@ static uint32_t draw_map (struct drawing *drawing, uint32_t row, uint32_t end)
     return last;
 }
 
-/* Which letters there are, and how many of each. */
+/* Which letters are shown, and how many of each. */
 static void draw_legend (const struct drawing *drawing, uint32_t row)
 {
     const struct scene *scene = drawing->scene;
+    const struct scene_tile *like[128] = { NULL };
+    uint32_t counts[128] = { 0 };
     struct line line = cells_line (drawing->cells, row, 0, drawing->cells->columns);
+    for (uint32_t i = 0; i < scene->tiles_n; i++) {
+        like[(int) tile_letter (&scene->tiles[i])] = &scene->tiles[i];
+        counts[(int) tile_letter (&scene->tiles[i])]++;
+    }
     line_printf (&line, "%6s ", "rank");
-    for (uint32_t mark = MARK_N; mark-- > 0;)
-        if (scene->marks[mark]) {
+    for (int letter = 0; letter < 128; letter++)
+        if (counts[letter]) {
             char number[NUMBER_BYTES];
-            put_letter (&line, mark);
-            line_printf (&line, " %s %s  ", scene_mark_word (mark), number_print (scene->marks[mark], number));
+            put_letter (&line, tile_paint (like[letter]), (char) letter);
+            line_printf (&line, " %s %s  ", terminal_tile_word (like[letter]), number_print (counts[letter], number));
         }
 }
 
@@ -298,14 +310,16 @@ static bool note_is_news (const struct scene *scene, const struct feed_note *not
     return note->remark || !board->running || note->at_ms >= board_running_pass (board)->began_ms;
 }
 
-static void add_notes (const struct scene *scene, uint32_t room, struct sheet *sheet)
+static void add_notes (const struct scene *scene, uint32_t room, uint32_t columns, struct sheet *sheet)
 {
     uint32_t n = 0, first = scene->notes_n;
     while (first > 0 && n < room)
         n += note_is_news (scene, scene->notes[--first]);
     for (uint32_t i = first; i < scene->notes_n; i++)
-        if (note_is_news (scene, scene->notes[i]))
+        if (note_is_news (scene, scene->notes[i])) {
+            sheet->columns = scene->notes[i]->remark ? columns : 0; /* a remark has a command in it */
             sheet_add (sheet, PAINT_FAINT, scene->notes[i]->text);
+        }
 }
 
 /* What is waited for, and in what rows are left the newest notes. */
@@ -318,7 +332,7 @@ static struct sheet below_hosts (const struct drawing *drawing, uint32_t most, u
     if (sheet.lines.n < spare)
         add_gate (drawing, &sheet);
     if (sheet.lines.n < spare)
-        add_notes (scene, spare - sheet.lines.n, &sheet);
+        add_notes (scene, spare - sheet.lines.n, drawing->cells->columns, &sheet);
     return sheet;
 }
 
@@ -367,7 +381,7 @@ static void draw_above (struct drawing *drawing, const struct list_rows *rows, u
 void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
 {
     const struct terminal_state *state = drawing->state;
-    struct list_rows rows = terminal_rows (drawing->scene, state);
+    struct list_rows rows = terminal_rows (drawing->scene, state, drawing->arena);
     bool beside = drawing->cells->columns >= BESIDE_COLUMNS && !state->map;
     uint32_t room = end - row, lines = state->map ? room / 2 : rows.n + 1, scroll = 0;
     uint32_t taken = beside ? lines : lines + room / 2, spare = room > taken ? room - taken : 0;

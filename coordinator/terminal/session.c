@@ -112,8 +112,8 @@ static bool is_due (const struct terminal_session *session, uint64_t boot_ms)
 bool terminal_session_tick (struct terminal_session *session, uint64_t boot_ms)
 {
     if (!screen_in_front (session->screen))
-        return true; /* whoever reads a terminal in the background is stopped */
-    if (!take_keys (session))
+        return true;                               /* whoever reads a terminal in the background is stopped */
+    if (session->drawn_ms && !take_keys (session)) /* before that no key has anything to act upon */
         return false;
     if (!screen_ready (session->screen) || !is_due (session, boot_ms))
         return true;

@@ -211,12 +211,13 @@ uint32_t terminal_state_log_hosts (const struct terminal_state *state, uint32_t 
 void terminal_state_settle (struct terminal_state *state, const struct scene *scene)
 {
     bool hidden = terminal_tile_of (scene, state->cursor) == scene->tiles_n;
-    uint32_t first = 0;
+    uint32_t worst = 0;
     state->moved = state->moved && !hidden;
-    while (state->map && first < scene->tiles_n && !scene_mark_is_bad (scene->tiles[first].now))
-        first++;
+    for (uint32_t i = 1; state->map && i < scene->tiles_n; i++)
+        if (scene_tile_badness (scene, &scene->tiles[i]) > scene_tile_badness (scene, &scene->tiles[worst]))
+            worst = i;
     if (hidden || (!state->moved && state->mode == MODE_LIST))
-        state->cursor = scene->tiles_n ? scene->tiles[first % scene->tiles_n].rank : SCENE_NOBODY;
+        state->cursor = scene->tiles_n ? scene->tiles[worst].rank : SCENE_NOBODY;
 }
 
 /* ---- hosts that stand alike ---- */
@@ -244,11 +245,11 @@ static uint32_t row_like (const struct scene *scene, const struct terminal_state
     return rows->n;
 }
 
-struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state)
+struct list_rows terminal_rows (const struct scene *scene, const struct terminal_state *state, struct arena *arena)
 {
-    bool folds = !state->unfolded && state->order != SCENE_SLOWEST_FIRST;
-    struct list_rows out = { .items = arena_array (scene->arena, scene->tiles_n, sizeof (struct list_row)),
-                             .of_tile = arena_array (scene->arena, scene->tiles_n, sizeof (uint32_t)) };
+    bool folds = !state->unfolded && !state->map && state->order != SCENE_SLOWEST_FIRST;
+    struct list_rows out = { .items = arena_array (arena, scene->tiles_n, sizeof (struct list_row)),
+                             .of_tile = arena_array (arena, scene->tiles_n, sizeof (uint32_t)) };
     for (uint32_t i = 0; i < scene->tiles_n; i++) {
         const struct scene_tile *tile = &scene->tiles[i];
         uint32_t at = folds ? row_like (scene, state, &out, i) : out.n;
@@ -288,7 +289,8 @@ static enum terminal_act move_to (struct terminal_state *state, const struct sce
 /* From line to line: each is a tile, or the first of some that stand alike. */
 static enum terminal_act move_lines (struct terminal_state *state, const struct scene *scene, int64_t lines)
 {
-    struct list_rows rows = terminal_rows (scene, state);
+    LOCAL_ARENA arena = { 0 };
+    struct list_rows rows = terminal_rows (scene, state, &arena);
     if (rows.n == 0)
         return ACT_NONE;
     int64_t at = rows.of_tile[terminal_tile_of (scene, state->cursor)] + lines;
@@ -362,25 +364,27 @@ static enum terminal_act key_logs (struct terminal_state *state, const struct sc
     return state_show (state, MODE_LOGS);
 }
 
-/* From the first press on: the failure under a cursor that nobody moved, then the next line of the list with one. */
+static bool is_failure (const struct scene_tile *tile)
+{
+    return scene_mark_is_bad (tile->now) || tile->owner != OWNER_NONE || tile->trouble;
+}
+
+/* At first the line under a cursor that nobody moved, then the next one of the list. */
 static enum terminal_act key_next_failure (struct terminal_state *state, const struct scene *scene)
 {
-    struct list_rows rows = terminal_rows (scene, state);
-    uint32_t from = terminal_tile_of (scene, state->cursor), here = state->moved;
-    for (uint32_t i = here; i < scene->tiles_n + here; i++) {
-        uint32_t at = (from + i) % scene->tiles_n;
-        const struct scene_tile *tile = &scene->tiles[at];
-        bool same = !state->map && i > 0 && i < scene->tiles_n && rows.of_tile[at] == rows.of_tile[from];
-        if (same || (!scene_mark_is_bad (tile->now) && tile->owner == OWNER_NONE))
-            continue;
-        state->cursor = tile->rank;
-        state->moved = true;
-        if (state->mode == MODE_HOST)
-            state->opened = tile->rank;
-        say_command (state, "explain", "");
+    LOCAL_ARENA arena = { 0 };
+    struct list_rows rows = terminal_rows (scene, state, &arena);
+    uint32_t from = rows.n ? rows.of_tile[terminal_tile_of (scene, state->cursor)] : 0, next = state->moved;
+    while (next < rows.n + state->moved && !is_failure (&scene->tiles[rows.items[(from + next) % rows.n].first]))
+        next++;
+    if (next == rows.n + state->moved) {
+        terminal_state_say (state, false, "no host that is shown has failed, or is to be looked at");
         return ACT_NONE;
     }
-    terminal_state_say (state, false, "no host that is shown has failed");
+    move_to (state, scene, rows.items[(from + next) % rows.n].first);
+    if (state->mode == MODE_HOST)
+        state->opened = state->cursor;
+    say_command (state, "explain", "");
     return ACT_NONE;
 }
 
@@ -388,7 +392,7 @@ static enum terminal_act key_order (struct terminal_state *state, const struct s
 {
     (void) scene;
     state->order = state->order == SCENE_SLOWEST_FIRST ? SCENE_BY_RANK : state->order + 1;
-    state->moved = false;
+    state->moved = state->map = false;
     say_command (state, "status", "");
     return state_show (state, MODE_LIST);
 }
@@ -396,7 +400,12 @@ static enum terminal_act key_order (struct terminal_state *state, const struct s
 static enum terminal_act key_fold (struct terminal_state *state, const struct scene *scene)
 {
     (void) scene;
+    if (state->order == SCENE_SLOWEST_FIRST) {
+        terminal_state_say (state, false, "slowest first has a line for each host");
+        return ACT_NONE;
+    }
     state->unfolded = !state->unfolded;
+    state->map = false;
     say_command (state, "status", "");
     return state_show (state, MODE_LIST);
 }
@@ -480,7 +489,7 @@ static const struct key_row {
     { 'o', 0, .press = key_order, "o", "order, from the top: worst first, slowest first, by rank" },
     { 'e', 0, .press = key_fold, "e", "each host on a line of its own, or again those that stand alike on one" },
     { 't', 0, .press = key_map, "t", "tiles: one letter a host, in rows of the mesh; or again a line a host" },
-    { 'n', 0, .press = key_next_failure, "n", "the next host that failed" },
+    { 'n', 0, .press = key_next_failure, "n", "the next host that failed, or is to be looked at" },
     { 'm', 0, .press = key_mark, "m", "mark the host, or take the mark away" },
     { 'l', 0, .press = key_logs, "l", "what the marked hosts printed, equal logs once" },
     { 's', 0, .press = key_stands, "s",

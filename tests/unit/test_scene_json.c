@@ -413,6 +413,28 @@ TEST (words_past_the_most_are_the_empty_one)
     picture_free (picture);
 }
 
+/* Half a set would be a set of others. */
+TEST (a_set_of_hosts_to_be_looked_at_is_whole_or_absent)
+{
+    static const struct {
+        uint32_t every, from;
+    } sets[] = { { 2, 100 }, { 2, 0 } };
+    for (uint32_t k = 0; k < 2; k++) {
+        struct picture *picture = picture_create (600);
+        for (uint32_t i = sets[k].from; i < (k ? 600 : 300); i += sets[k].every)
+            picture->tiles[i].trouble = TROUBLE_SLOW;
+        json_t *json = state_of (picture, 0, NULL);
+        const char *set = json_string_value (
+            json_object_get (json_object_get (json_object_get (json, "summary"), "troubles"), "s"));
+        if (k)
+            assert_null (set);
+        else
+            assert_true (strlen (set) > 256 && set[strlen (set) - 1] == ']');
+        json_decref (json);
+        picture_free (picture);
+    }
+}
+
 TEST (the_last_notes_are_told_and_long_ones_cut)
 {
     struct picture *picture = picture_create (2);

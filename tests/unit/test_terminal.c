@@ -192,8 +192,54 @@ TEST_ON (desk, what_is_known_of_a_host_stands_whole_where_there_is_room)
     struct buf out = draw (desk);
     const char *row = strstr (buf_c (&out), "> host1 ");
     assert_non_null (row);
-    assert_has (row - 160, "host1  rank 1  joined\n> host1 ");
+    assert_has (row - 160, "host1  rank 1  failed so far\n> host1 ");
     buf_release (&out);
+}
+
+/* What to do comes before the log, which is left out where it says nothing else. */
+TEST_ON (desk, what_to_do_is_in_sight_on_a_small_screen)
+{
+    desk_make (desk, 8, 80, 24);
+    show_began (&desk->show, TINY, PASS_ONCE, 1, 8);
+    char said[400] = "RuntimeError:";
+    for (uint32_t i = 0; i < 30; i++)
+        strcat (said, " eight by");
+    for (uint32_t i = 1; i < 8; i++)
+        show_failed (&desk->show, i, text_format (&desk->show.arena, "%s %c", said, (int) ('a' + i)));
+    desk->logs[0] = (struct terminal_log){ 1, TEXT_LIT ("host1"), TEXT_LIT ("rung tiny"),
+                                           TEXT_LIT ("1\n2\n3\n4\n5\n6\n7\n") };
+    desk->logs_n = 1;
+    assert_drawn (desk, "\n    next: ");
+    press (desk, 't');
+    assert_drawn (desk, "\n    next: ");
+    desk->logs[0].body = feed_board (desk->feed)->rungs[TINY].passes[PASS_ONCE].groups.items[0].line;
+    assert_not_drawn (desk, "host1: rung tiny");
+}
+
+TEST_ON (desk, the_next_failure_is_that_of_another_line)
+{
+    desk_make (desk, 7, 80, 30);
+    show_began (&desk->show, TINY, PASS_ONCE, 1, 7);
+    for (uint32_t i = 0; i < 6; i++)
+        show_failed (&desk->show, i, i % 2 ? TEXT_LIT ("RuntimeError: it broke") : TEXT_LIT ("KeyError: it is gone"));
+    show_failed (&desk->show, 6, TEXT_LIT ("OSError: no room"));
+    static const char *const lines[] = { "> host[0,2,4] ", "> host[1,3,5] ", "> host6 ", "> host[0,2,4] " };
+    draw_once (desk);
+    for (uint32_t i = 0; i < 4; i++) {
+        press (desk, 'n');
+        assert_drawn (desk, lines[i]);
+    }
+}
+
+TEST_ON (desk, hosts_of_long_names_can_be_told_apart)
+{
+    desk_make (desk, 3, 80, 24);
+    struct plan_host *hosts = (struct plan_host *) feed_board (desk->feed)->plan.hosts.items;
+    for (uint32_t i = 0; i < 3; i++)
+        hosts[i].name = text_format (&desk->show.arena, "a-very-long-name-of-a-host-in-some-zone-%u", i);
+    desk->state.unfolded = true;
+    assert_drawn (desk, "-zone-0 ");
+    assert_drawn (desk, "-zone-1 ");
 }
 
 /* A tile is one byte of a frame, and another colour five. */
@@ -445,7 +491,7 @@ TEST_ON (desk, a_host_is_opened)
     assert_int_equal (terminal_state_log_hosts (&desk->state, ranks), 1);
     assert_int_equal (ranks[0], 1);
     struct buf out = draw (desk);
-    assert_has (&out, "host1  rank 1  joined");
+    assert_has (&out, "host1  rank 1  failed so far\n");
     assert_has (&out, "tiny restored 1  f failed so far");
     assert_has (&out, "\n    RuntimeError: it is broken\n");
     assert_has (&out, "host1: rung tiny, restored, attempt 1\nfirst\n2\n3\n4\n5\nthe last line\n");
@@ -568,7 +614,7 @@ TEST_ON (desk, letters_of_hosts_differ_by_colour_alone)
     assert_int_equal (cells_at (&desk->cells, 4, 20)->paint, PAINT_BAD);
     assert_false (cells_at (&desk->cells, 4, 41)->color_alone);
     press (desk, 't');
-    assert_drawn (desk, "     0 rf\n     2 gr\n  rank f failed so far 1  g at a gate 1  r runs 2");
+    assert_drawn (desk, "     0 rf\n     2 gr\n  rank f failed so far 1  g at a gate 1  r running 2");
     for (uint32_t row = 2; row < 4; row++)
         for (uint32_t column = 7; column < 9; column++)
             assert_true (cells_at (&desk->cells, row, column)->color_alone);
