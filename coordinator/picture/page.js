@@ -9,6 +9,7 @@
 const LOG_BYTES = 256 * 1024, LOG_PIECE_BYTES = 64 * 1024, TABLE_ROWS = 200, NOTES_KEPT = 256, PAUSE_MS = 50, HOST_PAUSE_MS = 1000, FRAMES_KEPT = 256;
 const LETTER_PIXELS = 18, NAMED_HOSTS = 32, TILE_MIN = 14, TILE_MIN_PHONE = 22, TILE_MAX = 40, GAP = 6, CANVAS_PIXELS = 12e6;
 const DOTS_APART = 100, PHASES_PLOTTED = 64, CHANGED = 0.1, CHANGED_MS = 100, CHANGES_TOLD = 6, RUNS_COMPARED = 8;
+const SLOW_TIMES = 2, SLOWER_TIMES = 1.5, SLOW_LEAST_MS = 3000, SLOW_TOLD = 8, STANDS_OUT = 1.25, STANDS_OUT_MS = 500, NOTE_BYTES = 512;
 
 /* letter: word, colour of page.css, how bad: 2 by itself, 1 because of others, 0.5 worth a look */
 const MARKS = {
@@ -64,6 +65,12 @@ function setText(node, text) {
         node.textContent = wanted; // only then is it read out again
 }
 
+/* What came cut at so many bytes (a letter has up to four) ends at a word, and says that more was there. */
+function cutAtWord(text, size) {
+    const cut = new TextEncoder().encode(text).length > size - 4 && !/[.…]$/.test(text);
+    return cut ? text.replace(/\s+\S{0,40}$/, "") + " …" : text;
+}
+
 /* Content in place of what was there; whoever had the focus gets it again. */
 function fill(node, ...content) {
     const key = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
@@ -116,7 +123,7 @@ const marked = letter => [markOf(letter), " ", MARKS[letter]?.[0] ?? letter];
 const embedded = byId("sliceup-data") ? JSON.parse(byId("sliceup-data").textContent) : null;
 const address = new URLSearchParams(location.hash.slice(1));
 let run = nothingKnown(), colours = {};
-const view = { run: address.get("run") || "last", opened: null, cursor: 0, layer: -1, drift: false, marked: [], filter: "", range: null, wrong: "" };
+const view = { run: address.get("run") || "last", opened: null, cursor: 0, pointed: false, layer: -1, drift: false, marked: [], filter: "", range: null, wrong: "" };
 let within = { of: "", ranks: null, boot: "", revision: -1, at: 0 }; // by rank: who was there in a range of time
 let shown = new Uint8Array(0), driftOf = new Uint8Array(0); // by rank
 let hosts = {};   // name: what /api/host says
@@ -378,16 +385,16 @@ function fold(n, wide, most) {
     };
 }
 
-/* In pixels of the canvas; a gap stands behind each `per` tiles. */
-const offset = (at, size, per) => at * size + Math.floor(at / per) * canvas.gap;
+/* In pixels of the canvas; a gap stands behind each `per` tiles, and before each row of a block the rank of its first tile. */
+const offset = (at, size, per, gap) => at * size + Math.floor(at / per) * gap;
 const placeOf = rank => {
     const [x, y] = grid.of(rank);
-    return [offset(x, canvas.wide, grid.perX), offset(y, canvas.tile, grid.perY)];
+    return [canvas.gutter + offset(x, canvas.wide, grid.perX, canvas.gapX), offset(y, canvas.tile, grid.perY, canvas.gap)];
 };
 
 function inkOn(colour) {
-    const n = parseInt(colour.slice(1), 16);
-    return (n >> 16) * 299 + (n >> 8 & 255) * 587 + (n & 255) * 114 > 128000 ? "#000000" : "#ffffff";
+    const n = parseInt(colour.slice(1), 16), part = bits => ((n >> bits & 255) / 255) ** 2.2, light = 0.2126 * part(16) + 0.7152 * part(8) + 0.0722 * part(0);
+    return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000000" : "#ffffff"; // black or white, by what is the stronger contrast
 }
 
 /* As "#rrggbb", also of the colours of a system with few of them. */
@@ -400,8 +407,7 @@ function readColours() {
     colours = { ground: colour("ground"), text: colour("text"), quiet: colour("quiet"), focus: colour("focus") };
     for (const letter in MARKS)
         colours[letter] = colour(MARKS[letter][1]);
-    stamps = {};
-    painted = [];
+    canvas.dataset.of = ""; // its ranks have a colour, too
 }
 
 /* A tile of this letter and layers, drawn once and copied from then on: its pixels. */
@@ -495,7 +501,10 @@ function drawNames(pen, letters) {
     pen.globalAlpha = 1;
 }
 
-/* In pixels of CSS: as large as all of them have room for, and never so small that nobody could tell or hit one. */
+/* How wide ranks are, in pixels of CSS. */
+const gutterWide = () => isNamed() ? 0 : 8 + 7 * String(run.names.length - 1).length;
+
+/* In pixels of CSS: as large as all of them have room for, and never so small that nobody could tell or hit one: what has no room then goes on below. */
 function chooseGrid() {
     const n = run.names.length, half = (byId("tiles-part").parentElement.clientWidth - 84) / 2, pen = canvas.getContext("2d");
     if (isNamed()) {
@@ -505,10 +514,13 @@ function chooseGrid() {
         grid = fold(n, columns(), Math.max(1, Math.floor(map.clientWidth / wide)));
         return [wide, 28];
     }
+    const least = narrow.matches ? TILE_MIN_PHONE : TILE_MIN, between = () => (GAP + gutterWide()) * Math.ceil(grid.columns / grid.perX);
     grid = fold(n, columns(), Infinity);
     byId("tiles-part").parentElement.classList.toggle("wide", grid.columns * LETTER_PIXELS > half);
-    const room = Math.min((map.clientWidth - GAP * Math.ceil(grid.columns / grid.perX)) / grid.columns, innerHeight * 0.6 / grid.lines);
-    const size = Math.max(narrow.matches ? TILE_MIN_PHONE : TILE_MIN, Math.min(TILE_MAX, Math.floor(room)));
+    for (let most = Math.min(grid.columns, Math.floor(map.clientWidth / least)); most > 0 && grid.columns * least + between() > map.clientWidth; most--)
+        grid = fold(n, columns(), most);
+    const room = Math.min((map.clientWidth - between()) / grid.columns, innerHeight * 0.6 / grid.lines);
+    const size = Math.max(least, Math.min(TILE_MAX, Math.floor(room)));
     return [size, size];
 }
 
@@ -517,19 +529,35 @@ function sizeCanvas() {
     if (canvas.dataset.of === of)
         return;
     canvas.dataset.of = of;
-    const [wide, tall] = chooseGrid(), gap = grid.perX < grid.columns || grid.perY < grid.lines ? GAP : 0;
+    const [wide, tall] = chooseGrid(), gap = grid.perX < grid.columns || grid.perY < grid.lines ? GAP : 0, gutter = gutterWide();
     const gapsX = Math.ceil(grid.columns / grid.perX) - 1, gapsY = Math.ceil(grid.lines / grid.perY) - 1;
-    const area = (grid.columns * wide + gapsX * gap) * (grid.lines * tall + gapsY * gap);
+    const area = (gutter + grid.columns * wide + gapsX * (gap + gutter)) * (grid.lines * tall + gapsY * gap);
     const ratio = canvas.ratio = Math.min(devicePixelRatio || 1, Math.sqrt(CANVAS_PIXELS / area));
-    Object.assign(canvas, { wide: Math.round(wide * ratio), tile: Math.round(tall * ratio), gap: Math.round(gap * ratio) });
-    canvas.width = grid.columns * canvas.wide + gapsX * canvas.gap;
+    Object.assign(canvas, { wide: Math.round(wide * ratio), tile: Math.round(tall * ratio), gap: Math.round(gap * ratio), gutter: Math.round(gutter * ratio), gapX: Math.round((gap + gutter) * ratio) });
+    canvas.width = canvas.gutter + grid.columns * canvas.wide + gapsX * canvas.gapX;
     canvas.height = grid.lines * canvas.tile + gapsY * canvas.gap;
     canvas.style.setProperty("width", canvas.width / ratio + "px");
     canvas.style.setProperty("height", canvas.height / ratio + "px");
-    canvas.image = new ImageData(canvas.width, canvas.height);
+    canvas.image = drawRanks();
     canvas.pixels = new Uint32Array(canvas.image.data.buffer);
     stamps = {};
     painted = [];
+}
+
+/* What stands below the tiles, drawn once: the rank of the first tile of each row, in each block of columns. */
+function drawRanks() {
+    const { width, height, gutter, ratio, tile } = canvas, under = Object.assign(document.createElement("canvas"), { width, height });
+    if (!gutter)
+        return new ImageData(width, height);
+    const pen = under.getContext("2d", { willReadFrequently: true });
+    Object.assign(pen, { font: `${11 * ratio}px ui-monospace, monospace`, fillStyle: colours.quiet, textAlign: "right", textBaseline: "middle" });
+    for (let y = 0; y < grid.lines; y++)
+        for (let x = 0; x < grid.columns; x += grid.perX) {
+            const rank = grid.rank(x, y), [left, top] = placeOf(Math.max(0, rank));
+            if (rank >= 0)
+                pen.fillText(rank, left - 4 * ratio, top + tile / 2 + 1);
+        }
+    return pen.getImageData(0, 0, width, height);
 }
 
 function drawTile(letters, rank) {
@@ -576,6 +604,7 @@ function drawLegend(letters) {
     if (byId("legend").dataset.of === text)
         return;
     byId("legend").dataset.of = text;
+    byId("next-failure").hidden = !Object.keys(counts).some(letter => isBad(letter, 0.5));
     fill(byId("legend"), Object.keys(MARKS).filter(letter => counts[letter])
         .map(letter => el("span", null, marked(letter), " ", number(counts[letter]))));
 }
@@ -592,6 +621,7 @@ function describe(rank) {
 }
 
 function moveCursor(rank) {
+    view.pointed = true;
     view.cursor = Math.max(0, Math.min(run.names.length - 1, rank));
     const [x, y] = placeOf(view.cursor).map(at => at / canvas.ratio), outside = (at, from, long) => at < from || at + TILE_MIN > from + long;
     if (outside(x, map.scrollLeft, map.clientWidth) || outside(y, map.scrollTop, map.clientHeight))
@@ -599,25 +629,29 @@ function moveCursor(rank) {
     draw("tiles");
 }
 
-/* The next host that failed by itself; where none did, that fell with others, or is worth a look. Enter opens it then. */
+/* Who failed by itself, in the order of the causes, then who hangs, then who is silent; where none did, who fell with others, or is worth a look. */
+function failures() {
+    const letters = lettersShown(), causes = causesInOrder(), places = new Map(causes.map((group, i) => [group, i]));
+    const place = rank => letters[rank] === "?" ? causes.length + 2 : letters[rank] === "h" ? causes.length + 1 : places.get(groupOf(rank)) ?? causes.length;
+    const worst = [2, 1, 0.5].map(least => run.names.map((_, rank) => rank).filter(rank => shown[rank] && isBad(letters[rank], least))).find(ranks => ranks.length) ?? [];
+    return worst.map(rank => [place(rank), rank]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, rank]) => rank);
+}
+
+/* The first, or the one after that under the cursor. Enter opens it then. */
 function nextFailure() {
-    const letters = lettersShown(), n = letters.length;
+    const ranks = failures(), at = view.pointed ? ranks.indexOf(view.cursor) : -1;
     canvas.focus({ preventScroll: true });
     map.scrollIntoView({ block: "nearest" });
-    for (const least of [2, 1, 0.5])
-        for (let step = 1; step <= n; step++) {
-            const rank = (view.cursor + step) % n;
-            if (shown[rank] && isBad(letters[rank], least))
-                return moveCursor(rank);
-        }
+    if (ranks.length)
+        moveCursor(ranks[(at + 1) % ranks.length]);
 }
 
 function rankAt(event) {
-    const box = canvas.getBoundingClientRect(), cell = (pixels, size, per) => {
-        const whole = per * size + canvas.gap, part = Math.floor(pixels * canvas.ratio / whole);
+    const box = canvas.getBoundingClientRect(), cell = (pixels, size, per, gap) => {
+        const whole = per * size + gap, part = Math.floor(pixels * canvas.ratio / whole);
         return part * per + Math.min(per - 1, Math.floor((pixels * canvas.ratio - part * whole) / size));
     };
-    return grid.rank(cell(event.clientX - box.left, canvas.wide, grid.perX), cell(event.clientY - box.top, canvas.tile, grid.perY));
+    return grid.rank(cell(event.clientX - box.left - canvas.gutter / canvas.ratio, canvas.wide, grid.perX, canvas.gapX), cell(event.clientY - box.top, canvas.tile, grid.perY, canvas.gap));
 }
 
 /* ---- the run in words and tables ---- */
@@ -646,7 +680,8 @@ function drawSummary() {
     const s = run.summary;
     if (!s)
         return;
-    const hidden = shown.length - shown.reduce((sum, one) => sum + one, 0);
+    const hidden = shown.length - shown.reduce((sum, one) => sum + one, 0), ranMs = run.nowMs + (s.away_ms ?? 0);
+    const ended = clock(s.opened_wall_ms + ranMs), endedAt = ended.slice(0, 10) === clock(s.opened_wall_ms).slice(0, 10) ? ended.slice(11) : ended;
     document.title = visible(`${s.slice}: ${s.outcome ?? s.state} - sliceup`);
     setText(byId("slice"), s.slice);
     setText(byId("about"), [`run ${(run.id || "").slice(0, 8)}`, clock(s.opened_wall_ms), s.ladder && `ladder ${s.ladder}`, s.mesh && `mesh ${s.mesh}`, s.version && `sliceup ${s.version}`].filter(Boolean).join(" · "));
@@ -655,7 +690,7 @@ function drawSummary() {
     setText(byId("sentence"), sentenceShown());
     byId("sentence").title = visible(s.sentence);
     setText(byId("counts"), [plural(s.hosts, "host"), `${number(s.joined)} joined`, s.silent && `${number(s.silent)} silent`,
-        s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(run.nowMs + (s.away_ms ?? 0))}`,
+        s.lost && `${number(s.lost)} lost`, s.state === "running" && `for ${duration(ranMs)}`, s.state === "ended" && run.nowMs && `took ${duration(ranMs)}${s.opened_wall_ms ? `, ended ${endedAt}` : ""}`,
         s.usual_ms && s.state === "running" && `this pass: about ${duration(s.left_ms)} left (of ${plural(s.usual_runs, "earlier run")})`,
         s.generation && `cache generation ${s.generation}: ${plural(s.entries, "program")}, ${bytes(s.bytes)}${s.adopted ? ", adopted" : ""}`]
         .filter(Boolean).join(" · "));
@@ -663,8 +698,9 @@ function drawSummary() {
     byId("files-part").hidden = byId("steps-part").hidden = Boolean(embedded) || s.state !== "ended";
     byId("stacks-button").hidden = Boolean(embedded) || s.state !== "running";
     byId("stacks-part").hidden ||= byId("stacks-button").hidden;
-    byId("waiting-part").hidden = s.state !== "running" || !s.waiting.length;
-    fill(byId("waiting"), s.state === "running" ? waitingItems(s.waiting) : []);
+    const waits = s.state === "running" ? waitingItems(s.waiting) : s.state === "ended" ? slowItems().filter(Boolean) : [];
+    byId("waiting-part").hidden = !waits.length;
+    fill(byId("waiting"), waits);
 }
 
 /* Those in trouble first, each with its letter and a way to its hosts. */
@@ -715,14 +751,12 @@ function groupArticle(group, index) {
     return el("article", { id: "group-" + index, tabindex: -1, class: cascade ? "cascade" : null, "data-key": "article" + index },
         el("h3", null, markOf(OUTCOME_LETTERS[group.outcome] ?? "f"), ` ${group.outcome ?? "failed"} at ${atRung(group.rung, group.pass)}`,
             group.preliminary ? ", so far" : "", " · ", said(group.names ?? ""), group.count > 1 ? ` (${plural(group.count, "host")})` : ""),
-        group.line ? el("pre", null, group.line) : null,
-        group.cause ? el("p", null, group.cause) : null,
-        group.next ? el("p", null, el("strong", null, "Next:"), " ", group.next) : null,
+        causeParts(group),
         group.cause_host ? el("p", null, "It followed ", said(group.cause_host), cause ? [", which ", el("a", { href: "#group-" + group.cause_group, "data-key": "cause" + index,
             onclick: event => goTo(event, "group-" + group.cause_group) }, `ended as ${cause.outcome} at ${atRung(cause.rung, cause.pass)}`)] : "", ".") : null,
         el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · "), " ",
-            button(group.count > 1 ? "open the first" : "open it", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
-            button(group.count > 1 ? "show these" : "show it", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
+            button(group.count > 1 ? "open the first host" : "open the host", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
+            button(group.count > 1 ? "show only these" : "show only this host", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
 }
 
 /* Like a link, but the fragment of the address keeps the token and the run. */
@@ -734,9 +768,15 @@ function goTo(event, id) {
         scrollBy(0, top - innerHeight * (top < 0 ? 0 : 0.45)); // what led there stays in view above it
 }
 
+/* What somebody can act on first, of these who failed before who timed out or was lost; what only followed last. */
+const WORST = ["failed", "blocked", "timed-out", "lost", "cancelled"];
+function causesInOrder() {
+    const later = group => group.outcome === "cascade" ? 2 : !group.owner || group.owner === "unknown" ? 1 : 0, place = ({ outcome }) => WORST.indexOf(outcome ?? "failed") + 1 || WORST.length + 1;
+    return [...run.groups].sort((a, b) => later(a) - later(b) || place(a) - place(b) || a.index - b.index);
+}
+
 function drawGroups() {
-    // what somebody can act on first, what only followed last
-    const later = group => group.outcome === "cascade" ? 2 : !group.owner || group.owner === "unknown" ? 1 : 0, order = [...run.groups].sort((a, b) => later(a) - later(b));
+    const order = causesInOrder();
     fill(byId("groups"), order.map(group => groupArticle(group, group.index)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : "",
         run.ungrouped ? el("p", null, `${plural(run.ungrouped, "host")} failed with other errors than these: see the receipt`) : "",
         order.length || run.ungrouped ? "" : el("p", null, (run.summary?.outcome ?? "passed") === "passed" ? "Nothing failed." : run.summary.sentence));
@@ -758,7 +798,7 @@ function drawGates() {
 
 function drawNotes() {
     setText(byId("skipped"), run.skipped ? `${plural(run.skipped, "note")} skipped` : "");
-    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, at)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(text))));
+    fill(byId("notes"), run.notes.filter(([, at]) => !view.range || isWithin(view.range, at, at)).reverse().map(([, at, text]) => el("li", null, el("time", null, duration(at)), said(cutAtWord(text, NOTE_BYTES)))));
 }
 
 function drawTable() {
@@ -828,7 +868,7 @@ function attemptsShown(host) {
         const began_ms = Math.max(span.began_ms, range.from);
         return { ...span, began_ms, ms: Math.min(span.began_ms + span.ms, range.until || Infinity) - began_ms };
     };
-    return !range ? attempts : attempts.filter(attempt => isThere(range, attempt))
+    return !range ? [...attempts] : attempts.filter(attempt => isThere(range, attempt))
         .map(attempt => ({ ...attempt, spans: attempt.spans.filter(span => isWithin(range, span.began_ms, span.began_ms + span.ms)).map(cut) }));
 }
 
@@ -858,7 +898,7 @@ function timeline(attempt, at, colourOf, id) {
 
 function attemptRow(attempt, i, at, colourOf) {
     const purpose = attempt.purpose && attempt.purpose !== "climb" ? `, ${attempt.purpose}` : "";
-    const words = attempt.spans.filter(span => span.ms).map(span => [el("span", { class: "said" }, spanWords(span)), " · "]).flat().slice(0, -1);
+    const words = attempt.spans.filter(span => span.ms).map(span => [el("span", { class: span.gate ? "key gate" : "key s" + colourOf(span.name) }), said(spanWords(span)), " · "]).flat().slice(0, -1);
     return [[atRung(attempt.rung, attempt.pass), attempt.attempt > 1 || purpose ? ` #${attempt.attempt}${purpose}` : ""], marked(attempt.mark),
             duration(attempt.ms), [timeline(attempt, at, colourOf, "hatch" + i), words]];
 }
@@ -867,13 +907,29 @@ function factRows(facts) {
     return Object.keys(facts).sort().map(name => [said(name), said(facts[name])]);
 }
 
-function hostParts(host) {
+/* What is the matter with it, then why, and what now. */
+function matterOf(rank) {
+    const name = run.names[rank], letter = run.stands[rank] ?? ".", group = groupOf(rank), phase = phaseOf(rank), waits = run.summary?.state === "running" ? run.summary.waiting : [];
+    const line = waits.find(one => TROUBLES.some(([form]) => one.match(form) && hostSet(one.match(form)[1])(name)));
+    const slow = run.summary?.state === "ended" ? slowOnes().filter(one => one.rank === rank) : [];
+    return { letter, at: group ? atRung(group.rung, group.pass) : "", line: line ?? (group || !phase || run.summary?.state !== "running" ? "" : `in ${phase}`), slow: slow.map(slowWords), group };
+}
+
+function matterParts({ letter, at, line, slow, group }) {
+    return [el("p", { class: "matter" }, el("strong", null, marked(letter), at && ` at ${at}`), line ? [": ", said(line)] : ""),
+            slow.map(words => el("p", null, markOf("s"), " was slow: ", said(words))), group ? causeParts(group) : ""];
+}
+
+const causeParts = group => [group.line ? el("pre", null, group.line) : null, group.cause ? el("p", null, group.cause) : null,
+                             group.next ? el("p", null, el("strong", null, "Next:"), " ", group.next) : null];
+
+function hostParts(host, matter) {
     if (host.error)
         return [el("p", null, host.error)];
-    const phases = [], attempts = attemptsShown(host);
+    const phases = [], attempts = attemptsShown(host).sort((a, b) => (a.mark === "P") - (b.mark === "P")); // what failed is not looked for below what passed
     const colourOf = name => (phases.includes(name) ? phases.indexOf(name) : phases.push(name) - 1) % 6;
     const at = attempts.length ? scale(attempts) : null;
-    return [el("p", null, host.life, host.why ? [": ", said(host.why)] : "", " · ", button(view.marked.includes(host.rank) ? "not marked any more" : "mark, to compare (m)",
+    return [matterParts(matter), el("p", { class: "quiet" }, host.life, host.why ? [": ", said(host.why)] : "", " · ", button(view.marked.includes(host.rank) ? "not marked any more" : "mark, to compare (m)",
         () => toggleMark(host.rank), { "data-key": "mark" }), " ", button("close", closeHost, { "data-key": "close" })),
         host.attempts_left_out ? el("p", null, `${plural(host.attempts_left_out, "earlier attempt")} not shown: see the receipt`) : null,
         table(`what it did${view.range ? " in the time that the filter names" : ""}; hatched: it waited for other hosts`, ["at", "outcome", "time", "phases"], attempts.map((attempt, i) => attemptRow(attempt, i, at, colourOf))),
@@ -883,12 +939,14 @@ function hostParts(host) {
 
 function drawHost() {
     const host = hosts[run.names[view.opened]];
-    const of = JSON.stringify([host, view.marked, view.range]);
-    if (view.opened === null || !host || byId("host").dataset.of === of)
+    if (view.opened === null || !host)
+        return;
+    const matter = matterOf(view.opened), of = JSON.stringify([host, matter, view.marked, view.range]);
+    if (byId("host").dataset.of === of)
         return;
     const wasOpen = byId("host").querySelector("details")?.open;
     byId("host").dataset.of = of;
-    fill(byId("host"), hostParts(host));
+    fill(byId("host"), hostParts(host, matter));
     if (wasOpen)
         byId("host").querySelector("details").open = true;
     offerLogs(host);
@@ -991,14 +1049,46 @@ function numberOfHosts([title, values]) {
 }
 const numberText = ({ rung, unit }, value) => unit === "bytes" ? bytes(value) : rung ? duration(value) : String(Number(value.toPrecision(4)));
 
-/* The median, the middle half, and who is farthest from them: of times, who took longest. It is kept. */
-function spreadOf(one) {
-    if (one.spread)
+const isTime = ({ rung, unit }) => rung && unit !== "bytes";
+const cellsOf = one => run.cells[run.rungs.findIndex(rung => rung.id === one.rung)] ?? "";
+
+/* The median, the middle half, and who is farthest from them: of times, who took longest. It is kept. `cells`: how hosts stand at its rung; how long
+ * one hung until its limit, or ran until it failed, is no time to compare: such hosts are left out. */
+function spreadOf(one, cells) {
+    if (one.spread && one.spread.cells === cells)
         return one.spread;
-    const { rung, values } = one, sorted = Float64Array.from(values.filter(known)).sort(), last = sorted.length - 1, at = part => sorted[Math.round(last * part)];
-    const median = (sorted[Math.floor(last / 2)] + sorted[Math.ceil(last / 2)]) / 2, distance = value => !known(value) ? -1 : rung ? value - sorted[0] : Math.abs(value - median);
-    const farthest = values.reduce((most, value, rank) => distance(value) > distance(values[most]) ? rank : most, 0);
-    return one.spread = { n: sorted.length, median, low: at(0.25), high: at(0.75), least: Math.min(0, sorted[0]), most: sorted[last], farthest };
+    const counts = !cells || !isTime(one) ? one.values : one.values.map((value, rank) => isBad(cells[rank], 1) ? null : value);
+    const sorted = Float64Array.from(counts.filter(known)).sort(), last = sorted.length - 1, at = part => sorted[Math.round(last * part)];
+    const median = (sorted[Math.floor(last / 2)] + sorted[Math.ceil(last / 2)]) / 2, distance = value => !known(value) ? -1 : one.rung ? value - sorted[0] : Math.abs(value - median);
+    const farthest = counts.reduce((most, value, rank) => distance(value) > distance(counts[most]) ? rank : most, 0), times = counts[farthest] / median;
+    const ratio = Number.isFinite(times) && times > 0 ? Math.max(times, 1 / times) : 1;
+    const out = ratio >= STANDS_OUT && (!isTime(one) || counts[farthest] - median >= STANDS_OUT_MS);
+    return one.spread = { cells, counts, n: sorted.length, absent: one.values.filter(known).length - sorted.length, median, low: at(0.25), high: at(0.75),
+                          least: Math.min(0, sorted[0]), most: sorted[last], farthest, times, ratio, out };
+}
+const spreadHere = one => spreadOf(one, cellsOf(one));
+
+/* Of a run that has ended who took clearly longer than the others, the slowest first; where nobody did by that rule, the one who took half as long again. */
+function slowOnes() {
+    const found = [], told = new Set(); // who was slow at a rung is not told again of its phases
+    for (const one of [...numbers.list ?? []].filter(isTime).sort((a, b) => a.phase - b.phase)) {
+        const { counts, median, n } = spreadHere(one), here = [];
+        counts.forEach((value, rank) => known(value) && n > 3 && value - median >= SLOW_LEAST_MS && value >= SLOWER_TIMES * median && !told.has(`${rank} ${one.rung}`) &&
+            here.push({ one, rank, value, median, times: value / median }));
+        here.forEach(({ rank }) => told.add(`${rank} ${one.rung}`));
+        found.push(...here);
+    }
+    found.sort((a, b) => b.times - a.times);
+    const clear = found.filter(({ value, median }) => value > SLOW_TIMES * median + SLOW_LEAST_MS);
+    return clear.length ? clear : found.length === 1 ? [{ ...found[0], little: true }] : [];
+}
+const slowWords = ({ one, value, median, times, little }) => `${one.title} ${numberText(one, value)}, the others ${numberText(one, median)}` +
+    (little ? ` (${times.toFixed(1)} ×: less than twice as long, but nobody else took that long)` : "");
+
+function slowItems() {
+    const slow = slowOnes();
+    return [...slow.slice(0, SLOW_TOLD).map((one, i) => el("li", null, markOf("s"), " was slow: ", button(run.names[one.rank], () => openHost(one.rank), { class: "plain", "data-key": "slow" + i }), ", ", said(slowWords(one)))),
+            slow.length > SLOW_TOLD ? el("li", { class: "quiet" }, `and ${number(slow.length - SLOW_TOLD)} more: see the numbers by host`) : ""];
 }
 
 /* A report knows how long each host took at each rung; of a rung the last attempt counts. */
@@ -1032,9 +1122,9 @@ async function readNumbers() {
 /* A dot a host that keeps its size however wide the plot is; those that would lie on each other stand on each other, and
  * where they are too many for that they are a bar. */
 function plot(one) {
-    const { median, low, high, least, most, farthest } = spreadOf(one), cells = run.cells[run.rungs.findIndex(rung => rung.id === one.rung)] ?? "";
+    const { counts, cells, median, low, high, least, most, farthest } = spreadHere(one);
     const x = value => 10 + (value - least) / Math.max(1e-9, most - least) * 980, places = Array.from({ length: DOTS_APART + 1 }, () => []);
-    one.values.forEach((value, rank) => known(value) && places[Math.round(x(value) / 1000 * DOTS_APART)].push(rank));
+    counts.forEach((value, rank) => known(value) && places[Math.round(x(value) / 1000 * DOTS_APART)].push(rank));
     const step = Math.min(7, 54 / Math.max(...places.map(ranks => ranks.length))), paths = { dot: [], "dot bad": [], "dot mine": [] };
     places.forEach((ranks, place) => {
         const at = (height, end) => `M${1000 * place / DOTS_APART} ${(60 - height * step).toFixed(1)}${end ?? "h0"}`, bad = rank => isBad(cells[rank], 1);
@@ -1048,30 +1138,50 @@ function plot(one) {
             paths.dot.push(at(ranks.length, "V58"));
     });
     const wide = { dot: step > 1 ? Math.max(2, Math.min(6, step + 1)) : 4, "dot bad": 6, "dot mine": 10 };
-    return svg("svg", { class: "plot", viewBox: "0 0 1000 62", preserveAspectRatio: "none", role: "img",
-                        "aria-label": `median ${numberText(one, median)}, farthest ${run.names[farthest]} ${numberText(one, one.values[farthest])}` },
-        svg("rect", { class: "under", x: x(low) - 5, y: 0, width: x(high) - x(low) + 10, height: 60 }), svg("line", { class: "axis", x1: 0, y1: 61, x2: 1000, y2: 61 }),
+    const title = svg("title"), hit = event => dotAt(event, places, step), words = rank => `${run.names[rank]} ${numberText(one, counts[rank])}`;
+    const over = event => { const rank = hit(event); setText(title, known(rank) ? words(rank) : ""); event.currentTarget.classList.toggle("hit", known(rank)); };
+    return svg("svg", { class: "plot", viewBox: "0 0 1000 62", preserveAspectRatio: "none", role: "img", onmousemove: over, onclick: event => openHost(hit(event) ?? -1),
+                        "aria-label": `median ${numberText(one, median)}, farthest ${words(farthest)}` },
+        title, svg("rect", { class: "under", x: x(low) - 5, y: 0, width: x(high) - x(low) + 10, height: 60 }), svg("line", { class: "axis", x1: 0, y1: 61, x2: 1000, y2: 61 }),
         svg("line", { class: "median", x1: x(median), y1: 0, x2: x(median), y2: 60 }),
         Object.entries(paths).filter(([, points]) => points.length).map(([name, points]) => svg("path", { class: name, "stroke-width": wide[name], d: points.join("") })));
 }
 
+/* Whose dot is under the pointer: of those that stand on each other the one at that height. A plot is as high as its box has units. */
+function dotAt(event, places, step) {
+    const box = event.currentTarget.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * DOTS_APART, near = 8 / box.width * DOTS_APART + 0.5;
+    const filled = [...places.keys()].filter(place => places[place].length && Math.abs(place - at) <= near);
+    const ranks = places[filled.sort((a, b) => Math.abs(a - at) - Math.abs(b - at))[0]] ?? [], height = Math.round((60 - (event.clientY - box.top)) / step) - 1;
+    return height > ranks.length + 8 / step ? undefined : ranks[Math.max(0, Math.min(ranks.length - 1, height))];
+}
+
 function numberFigure(one) {
-    const { n, median, low, high, least, most, farthest } = spreadOf(one), { title } = one, value = one.values[farthest];
-    const times = value / median;
-    const some = n < run.names.length ? ` of ${plural(n, "host")}` : "";
+    const { counts, n, absent, median, low, high, least, most, farthest, times } = spreadHere(one), { title } = one, value = counts[farthest];
+    const some = n + absent < run.names.length || absent ? ` of ${plural(n, "host")}${absent ? ` that passed (${number(absent)} did not)` : ""}` : "";
     return el("figure", null, el("figcaption", null, el("strong", null, said(title)), `: median ${numberText(one, median)}${some}, the middle half ${numberText(one, low)} to ${numberText(one, high)}; `,
         one.unit === "bytes" ? "most " : one.rung ? "longest " : "farthest ", button(run.names[farthest], () => openHost(farthest), { class: "plain", "data-key": "far" + title }), ` ${numberText(one, value)}`,
-        Number.isFinite(times) && Math.abs(times - 1) >= 0.1 ? ` (${times.toFixed(1)} ×)` : ""),
+        times && Number.isFinite(times) && Math.abs(times - 1) >= 0.1 ? ` (${times.toFixed(1)} ×)` : ""),
         plot(one), el("div", { class: "scale" }, el("span", null, least ? numberText(one, least) : "0"), el("span", null, numberText(one, most))), numbers.over ? overFigure(one) : null);
 }
 
+/* Folded: drawn when somebody looks. */
+function foldedFigures(key, words, list) {
+    const open = byId("numbers").querySelector(`[data-key="${key}"]`)?.parentElement.open;
+    const part = el("details", { open, ontoggle: () => part.children.length === 1 && put(part, null, list.map(numberFigure)) },
+        el("summary", { "data-key": key }, words), open ? list.map(numberFigure) : "");
+    return list.length ? part : "";
+}
+
+/* What stands out comes first; where nobody does, a line is enough. */
 function drawNumbers() {
-    const list = numbers.list ?? [], phases = list.filter(one => one.phase).slice(0, PHASES_PLOTTED), open = byId("numbers").querySelector("details")?.open;
-    const part = el("details", { open, ontoggle: () => part.children.length === 1 && put(part, null, phases.map(numberFigure)) }, // drawn when somebody looks
-        el("summary", { "data-key": "phases" }, plural(phases.length, "phase")), open ? phases.map(numberFigure) : "");
+    const all = (numbers.list ?? []).filter(one => spreadHere(one).n > 1), list = all.sort((a, b) => spreadHere(b).out - spreadHere(a).out || (spreadHere(a).out ? spreadHere(b).ratio - spreadHere(a).ratio : 0));
+    const phases = list.filter(one => one.phase).slice(0, PHASES_PLOTTED), news = phases.filter(one => spreadHere(one).out);
+    const rungs = list.filter(one => !one.phase), calm = rungs.filter(one => !spreadHere(one).out), out = rungs.filter(one => spreadHere(one).out);
     byId("numbers-part").hidden = !list.length;
-    fill(byId("numbers"), embedded ? "" : el("p", null, button("Over the last runs", readOver, { "data-key": "over" }), " ", changedWords(list)), list.filter(one => !one.phase).map(numberFigure),
-        phases.length ? part : "");
+    fill(byId("numbers"), embedded ? "" : el("p", null, button("Over the last runs", readOver, { "data-key": "over" }), " ", changedWords(list)), out.map(numberFigure),
+        foldedFigures("calm", ["No host stands out", out.length ? " elsewhere: " : ": ", calm.map(one => `${one.title} ${numberText(one, spreadHere(one).median)}`).join(", ")], calm),
+        foldedFigures("phases", plural(phases.length, "phase") + (news.length ? `; a host stands out in ${news.slice(0, 3).map(one => one.title).join(", ")}${news.length > 3 ? ` and ${news.length - 3} more` : ""}` : ""), phases));
+    draw("summary", "host"); // who was slow is said there
 }
 
 /* What programs told of their steps, and what they had of memory: a receipt has it, and that is read when somebody looks. */
@@ -1107,6 +1217,7 @@ async function readOver() {
                 [one.title, { median: spreadOf(one).median, hosts: new Map(answer.hosts.map((name, rank) => [name, one.values[rank]])) }])) });
     }
     numbers.over = over;
+    byId("numbers").querySelector("[data-key=calm]")?.parentElement.setAttribute("open", ""); // their lines are asked for, too
     draw("numbers");
 }
 
@@ -1115,7 +1226,7 @@ function changedWords(list) {
     const at = numbers.over?.findIndex(({ id }) => id === run.id) ?? -1, before = numbers.over?.[at - 1];
     if (!before)
         return numbers.over ? "no earlier run of this slice is served here; sliceup serve --all serves all" : "";
-    const changed = list.map(one => ({ one, was: before.of.get(one.title)?.median, is: spreadOf(one).median })).filter(({ one, was, is }) => was && Math.abs(is / was - 1) >= CHANGED && (!one.rung || Math.abs(is - was) >= CHANGED_MS))
+    const changed = list.map(one => ({ one, was: before.of.get(one.title)?.median, is: numbers.over[at].of.get(one.title)?.median })).filter(({ one, was, is }) => was && is && Math.abs(is / was - 1) >= CHANGED && (!one.rung || Math.abs(is - was) >= CHANGED_MS))
         .sort((a, b) => a.one.phase - b.one.phase || Math.abs(Math.log(b.is / b.was)) - Math.abs(Math.log(a.is / a.was)));
     return [changed.length ? "changed" : "nothing changed by a tenth or more", " since run ", button(before.id.slice(0, 8), () => changeRun(before.id), { class: "plain", "data-key": "before" }), changed.length ? ": " : "",
             changed.slice(0, CHANGES_TOLD).map(({ one, was, is }) => `${one.title} ${numberText(one, was)} to ${numberText(one, is)} (${(is / was).toFixed(1)} ×)`).join(", "),
@@ -1124,7 +1235,7 @@ function changedWords(list) {
 
 /* A line a host, and the median; the host that is opened, or else the farthest, by its name. */
 function overFigure(one) {
-    const told = numbers.over.flatMap(({ id, of }) => of.has(one.title) ? [{ id, ...of.get(one.title) }] : []), name = run.names[view.opened ?? spreadOf(one).farthest];
+    const told = numbers.over.flatMap(({ id, of }) => of.has(one.title) ? [{ id, ...of.get(one.title) }] : []), name = run.names[view.opened ?? spreadHere(one).farthest];
     const most = Math.max(1e-9, ...told.flatMap(({ hosts: of }) => [...of.values()].filter(known)));
     const line = valueOf => told.flatMap((at, i) => known(valueOf(at)) ? [`${((i + 0.5) / told.length * 1000).toFixed(1)} ${(95 - valueOf(at) / most * 90).toFixed(1)}`] : []).join("L").replace(/^(?=.)/, "M");
     return told.length < 2 ? null : [
@@ -1139,6 +1250,7 @@ function overFigure(one) {
 
 function toggleMark(rank) {
     view.marked = view.marked.includes(rank) ? view.marked.filter(other => other !== rank) : [...view.marked, rank].slice(-2);
+    view.scrollsToPair = view.marked.length === 2;
     for (const other of view.marked)
         readHost(run.names[other]);
     draw("tiles", "host", "pair");
@@ -1170,6 +1282,9 @@ function drawPair() {
     const facts = pairRows(a, b, host => host.facts ?? {}).filter(row => row.class);
     fill(byId("pair"), table("phases", ["phase", a.host, b.host], pairRows(a, b, phaseTimes)),
         facts.length ? table("facts that differ", ["fact", a.host, b.host], facts) : el("p", null, "Their facts are the same."));
+    if (view.scrollsToPair) // once, by whom it was asked for
+        byId("pair-part").scrollIntoView({ block: "nearest" });
+    view.scrollsToPair = false;
 }
 
 /* ---- drift ---- */
@@ -1186,7 +1301,7 @@ function takeDrift(report) {
                     driftOf[rank] = Math.max(driftOf[rank], SEVERITY[finding.severity] ?? 1);
             });
         }
-    fill(byId("drift"), el("p", null, report.sentence), driftTable(report.findings ?? []));
+    fill(byId("drift"), el("p", null, report.sentence), report.findings?.length ? driftTable(report.findings) : "");
     sayDrift();
     draw("tiles");
 }
@@ -1229,7 +1344,29 @@ async function readRuns() {
     const { runs } = await ask("runs", {}).catch(error => ({ runs: [], error }));
     fill(byId("runs"), el("ol", null, runs.map(one => el("li", { class: one.run === run.id ? "chosen" : null, title: one.sentence },
         markOf(stateLetter(one)), " ", button(one.run.slice(0, 8), () => changeRun(one.run), { class: "plain", "data-key": one.run, "aria-current": one.run === run.id }),
-        ` ${clock(one.began_wall_ms).slice(0, 16)} ${one.slice ?? ""} `, el("span", { class: "quiet" }, one.outcome ?? one.state, one.sentence ? ": " : "", said(one.sentence ?? ""))))));
+        ` ${clock(one.began_wall_ms).slice(0, 16)} ${one.slice ?? ""} `, el("span", { class: "quiet" }, said(shortSentence(one)))))));
+}
+
+/* How many hosts "v6e-[0-3,7],x" names. */
+function hostsIn(text) {
+    const range = one => { const [, low, high, step] = one.match(/^(\d+)(?:-(\d+))?(?:\/(\d+))?$/) ?? []; return Math.floor(((high ?? low) - low) / (step || 1)) + 1; };
+    return hostItems(text).reduce((sum, item) => sum + [...item.matchAll(/\[([^\]]*)\]/g)].reduce((n, [, ranges]) => n * ranges.split(",").reduce((all, one) => all + range(one), 0), 1), 0);
+}
+
+/* "failed at train: 1 failed, 2 timed out of 64 hosts", from the sentence, which names each cause; what has another form is told as it is. */
+function shortSentence({ slice, sentence, outcome, state, hosts: n }) {
+    const word = outcome ?? state, start = `slice ${slice}: `, rest = sentence?.startsWith(start) ? sentence.slice(start.length) : sentence, counts = {};
+    const [, where, pass, causes] = rest?.match(/^stopped at rung (\S+) \(\d+ of \d+\)(?:, (\S+) pass)?(?:: (.*))?$/s) ?? [];
+    if (!where)
+        return word + (rest ? ": " + rest : "");
+    for (const cause of causes?.split(" | ") ?? []) {
+        const [, many, names, how] = cause.match(/^(?:(\d+) hosts, \S*\.\.\.|(\S+)) ([a-z-]+): /) ?? [];
+        if (how in OUTCOME_LETTERS)
+            counts[how] = (counts[how] ?? 0) + (many ? Number(many) : hostsIn(names));
+    }
+    const told = [...WORST, "cascade"].filter(how => counts[how]).map(how => `${number(counts[how])} ${MARKS[OUTCOME_LETTERS[how]][0]}`);
+    const more = /(^| \| )and [^|]*more causes?: /.test(causes ?? "") ? ", and more" : "";
+    return `${word} at ${where}${pass ? ` (${pass})` : ""}${told.length ? `: ${told.join(", ")}${more} of ${plural(n, "host")}` : ""}`;
 }
 
 function changeRun(id) {
@@ -1238,6 +1375,7 @@ function changeRun(id) {
     view.marked = [];
     view.layer = -1;
     view.cursor = 0;
+    view.pointed = view.scrollsToPair = false;
     hosts = {};
     run = nothingKnown();
     driftOf = new Uint8Array(0);
