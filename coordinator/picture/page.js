@@ -1045,7 +1045,7 @@ async function readStacks() {
 /* "number.speed.compute", which hosts told, or "RUNG/PASS" or "RUNG/PASS/PHASE", in ms. */
 function numberOfHosts([title, values]) {
     const [, told] = title.match(/^number\.(.*)/s) ?? [], [rung, pass, ...phase] = told === undefined ? title.split("/") : [];
-    return { title: told ?? [rung + (pass === "once" ? "" : ` (${pass})`), ...phase].join(" / "), rung, phase: phase.length > 0, values };
+    return { title: told ?? [rung + (pass === "once" ? "" : ` (${pass})`), ...phase].join(" / "), rung, at: `${rung}/${pass}`, phase: phase.length > 0, values };
 }
 const numberText = ({ rung, unit }, value) => unit === "bytes" ? bytes(value) : rung ? duration(value) : String(Number(value.toPrecision(4)));
 
@@ -1061,29 +1061,38 @@ function spreadOf(one, cells) {
     const sorted = Float64Array.from(counts.filter(known)).sort(), last = sorted.length - 1, at = part => sorted[Math.round(last * part)];
     const median = (sorted[Math.floor(last / 2)] + sorted[Math.ceil(last / 2)]) / 2, distance = value => !known(value) ? -1 : one.rung ? value - sorted[0] : Math.abs(value - median);
     const farthest = counts.reduce((most, value, rank) => distance(value) > distance(counts[most]) ? rank : most, 0), times = counts[farthest] / median;
-    const ratio = Number.isFinite(times) && times > 0 ? Math.max(times, 1 / times) : 1;
+    const ratio = Number.isFinite(times) && times > 0 ? Math.max(times, 1 / times) : isTime(one) && times > 0 ? 1e9 : 1;
     const out = ratio >= STANDS_OUT && (!isTime(one) || counts[farthest] - median >= STANDS_OUT_MS);
     return one.spread = { cells, counts, n: sorted.length, absent: one.values.filter(known).length - sorted.length, median, low: at(0.25), high: at(0.75),
                           least: Math.min(0, sorted[0]), most: sorted[last], farthest, times, ratio, out };
 }
 const spreadHere = one => spreadOf(one, cellsOf(one));
 
-/* Of a run that has ended who took clearly longer than the others, the slowest first; where nobody did by that rule, the one who took half as long again. */
-function slowOnes() {
-    const found = [], told = new Set(); // who was slow at a rung is not told again of its phases
-    for (const one of [...numbers.list ?? []].filter(isTime).sort((a, b) => a.phase - b.phase)) {
-        const { counts, median, n } = spreadHere(one), here = [];
-        counts.forEach((value, rank) => known(value) && n > 3 && value - median >= SLOW_LEAST_MS && value >= SLOWER_TIMES * median && !told.has(`${rank} ${one.rung}`) &&
-            here.push({ one, rank, value, median, times: value / median }));
-        here.forEach(({ rank }) => told.add(`${rank} ${one.rung}`));
-        found.push(...here);
-    }
-    found.sort((a, b) => b.times - a.times);
-    const clear = found.filter(({ value, median }) => value > SLOW_TIMES * median + SLOW_LEAST_MS);
-    return clear.length ? clear : found.length === 1 ? [{ ...found[0], little: true }] : [];
+/* Who took so many times the median, and three seconds more. Where others wait for a host, it is not they who are slow. */
+function longerThan(one, times, more) {
+    const { counts, median, n, most } = spreadHere(one), found = [];
+    if (n > 3 && most - median >= SLOW_LEAST_MS && !/ \/ gate:/.test(one.title))
+        counts.forEach((value, rank) => known(value) && value - median >= SLOW_LEAST_MS && value > times * median + more && found.push({ one, rank, value, median, times: value / median }));
+    return found;
 }
-const slowWords = ({ one, value, median, times, little }) => `${one.title} ${numberText(one, value)}, the others ${numberText(one, median)}` +
-    (little ? ` (${times.toFixed(1)} ×: less than twice as long, but nobody else took that long)` : "");
+
+/* Of a run that has ended who took clearly longer than the others at a rung, or in a phase of it, the slowest first; where nobody did by that rule, the
+ * one who took half as long again. */
+function slowOnes() {
+    const list = (numbers.list ?? []).filter(isTime), phases = new Map();
+    for (const found of list.filter(one => one.phase).flatMap(one => longerThan(one, SLOW_TIMES, SLOW_LEAST_MS)).sort((a, b) => a.value - b.value))
+        phases.set(`${found.rank} ${found.one.at}`, found); // of each host at each rung the longest
+    const rungs = list.filter(one => !one.phase).flatMap(one => longerThan(one, SLOWER_TIMES, 0)).map(found => {
+        const key = `${found.rank} ${found.one.at}`, phase = phases.get(key);
+        phases.delete(key);
+        return { ...found, phase, clear: phase || found.value > SLOW_TIMES * found.median + SLOW_LEAST_MS };
+    });
+    const clear = [...rungs.filter(one => one.clear), ...phases.values()].sort((a, b) => b.value - b.median - a.value + a.median);
+    return clear.length ? clear : rungs.length === 1 ? [{ ...rungs[0], little: true }] : [];
+}
+const besideOthers = ({ one, value, median }) => `${numberText(one, value)}, the others ${numberText(one, median)}`;
+const slowWords = found => `${found.one.title} ${besideOthers(found)}` + (found.phase ? `; in ${found.phase.one.title.split(" / ").slice(1).join(" / ")} ${besideOthers(found.phase)}` : "") +
+    (found.little ? ` (${found.times.toFixed(1)} ×: less than twice as long, but nobody else took that long)` : "");
 
 function slowItems() {
     const slow = slowOnes();

@@ -403,15 +403,16 @@ class Anything(Pages):
         self.assertRegex(self.text("numbers"), r"changed since run 1fa9c0de: .*facts 1\.0 s to 2\.0 s \(2\.0 ×\)")
         self.assertEqual([], self.complaints())
 
-    def slow_run(self, **slow):
-        """A run that has ended: one host failed at the last rung, one hung until its limit, and these were slow. Where the dots of that rung stand."""
+    def slow_run(self, phase=None, **slow):
+        """A run that has ended: one host failed at the last rung, one hung until its limit, and these were slow, or one of them in a phase."""
         whole = said_by.state()
         whole["now"] = whole["rungs"][2]["cells"] = "PPPFPPPPPPPPPPTP"
         whole["summary"] |= {"state": "ended", "outcome": "failed", "sentence": "it failed", "troubles": {}}
         took = [8600 if i != 14 else 75000 for i in range(16)]
         for name, ms in slow.items():
             took[int(name[1:])] = ms
-        by_rung = {"facts/once": [900 + i for i in range(16)], "device/once": [20000] * 16, "tiny/once": took}
+        compiled = [9000 if slow and i == phase else 10 for i in range(16)]
+        by_rung = {"facts/once": [900 + i for i in range(16)], "device/once": [20000] * 16, "tiny/once": took, "tiny/once/compile": compiled, "tiny/once/gate:meet": [0] * 15 + [9000]}
         self.serve(said_by.answers() | {"state": lambda query: said_by.nothing_new(whole) if "since" in query else whole,
                                         "numbers": {"hosts": whole["names"], "numbers": by_rung}})
         self.until(lambda: self.text("numbers"), "the numbers")
@@ -431,7 +432,7 @@ class Anything(Pages):
         self.until(lambda: self.by_id("waiting").text == f"s {slow}{little}", "who was slow")
         self.assertEqual(["tiny: median 8.6 s of 14 hosts that passed (2 did not), the middle half 8.6 s to 8.6 s; longest v6e-2 16.6 s (1.9 ×)"],
                          [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers > figure figcaption")])
-        self.assertEqual(["No host stands out elsewhere: facts 907 ms, device 20.0 s"], [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers summary")])
+        self.assertEqual(["No host stands out elsewhere: facts 907 ms, device 20.0 s", "2 phases; a host stands out in tiny / gate:meet"], [one.text for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers summary")])
         self.dot(99, 5).perform()
         self.until(lambda: self.browser.execute_script("return document.querySelector('#numbers svg.plot title').textContent") == "v6e-2 16.6 s", "whose dot that is")
         self.dot(99, 5).click().perform()
@@ -439,6 +440,10 @@ class Anything(Pages):
         self.picture("page-slow")
         self.slow_run(h2=16600, h5=30000)
         self.until(lambda: self.by_id("waiting").text == "s was slow: v6e-5, tiny 30.0 s, the others 8.6 s", "whoever is slow by the rule, alone")
+        self.slow_run(phase=2, h2=16600, h5=16700)
+        self.until(lambda: self.by_id("waiting").text == f"s {slow}; in compile 9.0 s, the others 10 ms", "whoever is slow by the rule in a phase")
+        self.slow_run(phase=7, h2=8700)
+        self.until(lambda: self.by_id("waiting").text == "s was slow: v6e-7, tiny / compile 9.0 s, the others 10 ms", "in a phase alone")
         self.slow_run(h2=16600, h5=16700)
         self.assertFalse(self.by_id("waiting-part").is_displayed(), "two that took a little longer")
         self.slow_run()
