@@ -18,9 +18,8 @@ const MARKS = {
     "T": ["timed out", "late", 2], "L": ["lost", "lost", 2], "B": ["blocked", "blocked", 2], "h": ["hangs", "doubt", 2], "?": ["silent", "doubt", 2],
     "c": ["cascade", "cascade", 1], "X": ["cancelled", "cancelled", 1], "s": ["slow", "doubt", 0.5], "q": ["quiet", "doubt", 0.5], "j": ["not joined", "come", 0],
 };
-/* What the waiting sentences say of hosts that run. */
-const TROUBLES = [[/^suspect: (\S+) stands? /, "h"], [/^(\S+) in phase .* clearly longer than the others/, "s"], [/^(\S+) printed nothing for /, "q"],
-                  [/^(\S+) silent for /, "?"]];
+/* By what words of a sentence it is known which trouble it tells of; whose it is stands in `summary.troubles`. */
+const TROUBLES = [[/^suspect: .* stands? /, "h"], [/ clearly longer than the others/, "s"], [/ printed nothing for /, "q"], [/ silent for /, "?"]];
 const OUTCOME_LETTERS = { "passed": "P", "not-reached": "-", "cascade": "c", "blocked": "B", "lost": "L", "failed": "F",
                           "timed-out": "T", "cancelled": "X" };
 const OWNERS = { device: "the device", launch: "how it was launched", bundle: "the installed versions", cache: "the compile cache", compiler: "the compiler",
@@ -71,8 +70,21 @@ function cutAtWord(text, size) {
     return cut ? text.replace(/\s+\S{0,40}$/, "") + " …" : text;
 }
 
+let pressed = null, kept = false;
+
+function press(node) {
+    pressed = node;
+    if (!pressed && kept)
+        draw(...Object.keys(PARTS));
+    kept = kept && Boolean(pressed);
+}
+
 /* Content in place of what was there; whoever had the focus gets it again. */
 function fill(node, ...content) {
+    if (pressed && node.contains(pressed)) {
+        kept = true; // what is under a pressed button or key stays until it is let go, or the click is lost
+        return;
+    }
     const key = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
     node.replaceChildren();
     put(node, null, content);
@@ -199,7 +211,7 @@ function takeState(state) {
     run.notes = run.notes.concat(state.notes ?? []).slice(-NOTES_KEPT);
     run.skipped += state.notes_skipped ?? 0;
     choose();
-    draw("summary", "tiles", state.notes?.length || state.whole ? "notes" : "");
+    draw("summary", "tiles", state.notes?.length || state.whole ? "notes" : "", run.groups.length ? "" : "groups");
     draw(...["groups", "metrics", "gates"].filter(part => state[part]), "ladder", "table");
 }
 
@@ -703,13 +715,19 @@ function drawSummary() {
     fill(byId("waiting"), waits);
 }
 
+/* The letter of a sentence about hosts in trouble, and their set: the one in front of it, or all with that letter where it is a number of hosts. */
+function troubleOf(line) {
+    const letter = TROUBLES.find(([form]) => form.test(line))?.[1], all = letter === "?" ? "" : run.summary.troubles?.[letter];
+    return letter && all !== undefined ? { letter, hosts: line.match(/^(?:suspect: )?(\S+) (?!hosts? \()/)?.[1] ?? all } : null;
+}
+
 /* Those in trouble first, each with its letter and a way to its hosts. */
 function waitingItems(lines) {
-    const found = lines.map(line => [line, TROUBLES.find(([form]) => form.test(line))]);
+    const found = lines.map(line => [line, troubleOf(line)]);
     return [...found.filter(([, trouble]) => trouble), ...found.filter(([, trouble]) => !trouble)].map(([line, trouble], i) => {
-        const hosts = trouble && line.match(trouble[0])[1];
-        return el("li", { class: trouble ? null : "quiet" }, trouble ? [markOf(trouble[1]), " "] : "", said(line), hosts ?
-            [" ", button("show", () => setFilter(hosts), { class: "plain", "aria-label": `show ${hosts}`, "data-key": "waits" + i })] : "");
+        const filter = trouble?.hosts ? `hosts:${trouble.hosts}` : "outcome:silent";
+        return el("li", { class: trouble ? null : "quiet" }, trouble ? [markOf(trouble.letter), " "] : "", said(line), trouble ?
+            [" ", button("show", () => setFilter(filter), { class: "plain", "aria-label": `show ${filter}`, "data-key": "waits" + i })] : "");
     });
 }
 
@@ -756,7 +774,7 @@ function groupArticle(group, index) {
             onclick: event => goTo(event, "group-" + group.cause_group) }, `ended as ${cause.outcome} at ${atRung(cause.rung, cause.pass)}`)] : "", ".") : null,
         el("p", { class: "quiet" }, [owner, group.signature && `known as ${group.signature}`, group.phase && `in ${group.phase}`].filter(Boolean).join(" · "), " ",
             button(group.count > 1 ? "open the first host" : "open the host", () => openHost(group.first), { class: "plain", "data-key": "open" + index }), " ",
-            button(group.count > 1 ? "show only these" : "show only this host", () => setFilter(group.names?.endsWith("…") === false ? group.names : `group:${index}`), { class: "plain", "data-key": "show" + index })));
+            button(group.count > 1 ? "show only these" : "show only this host", () => setFilter(group.names?.endsWith("…") === false ? `hosts:${group.names}` : `group:${index}`), { class: "plain", "data-key": "show" + index })));
 }
 
 /* Like a link, but the fragment of the address keeps the token and the run. */
@@ -775,11 +793,19 @@ function causesInOrder() {
     return [...run.groups].sort((a, b) => later(a) - later(b) || place(a) - place(b) || a.index - b.index);
 }
 
+/* Only where all held: not before the end, and neither with a cache that was violated nor with a metric that is not proved. */
+function nothingFailed() {
+    const { state, outcome, exit_status: status, sentence, violations } = run.summary ?? {};
+    if (state === "ended")
+        return outcome === "passed" && !status && run.metrics.every(metric => metric.proof === "proved") ? "Nothing failed." : sentence;
+    return violations ? "The cache was violated." : state === "running" ? "Nothing failed so far." : state ? "Nothing had failed when it was interrupted." : "";
+}
+
 function drawGroups() {
     const order = causesInOrder();
     fill(byId("groups"), order.map(group => groupArticle(group, group.index)), run.leftOut ? el("p", null, `${plural(run.leftOut, "more group")}: see the receipt`) : "",
         run.ungrouped ? el("p", null, `${plural(run.ungrouped, "host")} failed with other errors than these: see the receipt`) : "",
-        order.length || run.ungrouped ? "" : el("p", null, (run.summary?.outcome ?? "passed") === "passed" ? "Nothing failed." : run.summary.sentence));
+        order.length || run.ungrouped ? "" : el("p", null, nothingFailed()));
 }
 
 function drawMetrics() {
@@ -910,7 +936,7 @@ function factRows(facts) {
 /* What is the matter with it, then why, and what now. */
 function matterOf(rank) {
     const name = run.names[rank], letter = run.stands[rank] ?? ".", group = groupOf(rank), phase = phaseOf(rank), waits = run.summary?.state === "running" ? run.summary.waiting : [];
-    const line = waits.find(one => TROUBLES.some(([form]) => one.match(form) && hostSet(one.match(form)[1])(name)));
+    const line = waits.find(one => hostSet(troubleOf(one)?.hosts ?? "")(name));
     const slow = run.summary?.state === "ended" ? slowOnes().filter(one => one.rank === rank) : [];
     return { letter, at: group ? atRung(group.rung, group.pass) : "", line: line ?? (group || !phase || run.summary?.state !== "running" ? "" : `in ${phase}`), slow: slow.map(slowWords), group };
 }
@@ -1044,8 +1070,9 @@ async function readStacks() {
 
 /* "number.speed.compute", which hosts told, or "RUNG/PASS" or "RUNG/PASS/PHASE", in ms. */
 function numberOfHosts([title, values]) {
-    const [, told] = title.match(/^number\.(.*)/s) ?? [], [rung, pass, ...phase] = told === undefined ? title.split("/") : [];
-    return { title: told ?? [rung + (pass === "once" ? "" : ` (${pass})`), ...phase].join(" / "), rung, at: `${rung}/${pass}`, phase: phase.length > 0, values };
+    const [, told] = title.match(/^number\.([^/]*)$/s) ?? [], [rung, pass, ...phase] = told === undefined ? title.split("/") : [];
+    return { title: told ?? [rung + (pass === "once" ? "" : ` (${pass})`), ...phase].join(" / "), rung, at: `${rung}/${pass}`, phase: phase.length > 0,
+             values: values.map(value => Math.abs(value) < 1e300 ? value : null) }; // a sum of larger ones is no number
 }
 const numberText = ({ rung, unit }, value) => unit === "bytes" ? bytes(value) : rung ? duration(value) : String(Number(value.toPrecision(4)));
 
@@ -1547,6 +1574,10 @@ function listen() {
     canvas.addEventListener("mousemove", event => setText(byId("cursor"), describe(rankAt(event))));
     canvas.addEventListener("mouseleave", () => draw("tiles"));
     document.addEventListener("keydown", actOnKey);
+    document.addEventListener("pointerdown", event => press(event.target));
+    document.addEventListener("keydown", event => event.key === " " && press(event.target));
+    for (const kind of ["pointerup", "pointercancel", "keyup", "blur"])
+        addEventListener(kind, () => pressed && setTimeout(() => press(null))); // after the click
     byId("filter").addEventListener("input", event => setFilter(event.target.value));
     byId("layer").addEventListener("change", event => { view.layer = -2; setLayer(Number(event.target.value)); });
     byId("drift-layer").addEventListener("change", event => setDrift(event.target.checked));
@@ -1567,6 +1598,21 @@ function listen() {
     document.addEventListener("visibilitychange", () => document.hidden && !embedded && asking.abort());
 }
 
+/* Of a report: who, where and with what, as in the receipt; what programs told, from the least host to the most. */
+function drawReceipt() {
+    const { head = [], numbers: told = [], text } = embedded;
+    byId("receipt-part").hidden = !head.length;
+    fill(byId("receipt"), head.flatMap(([label, words]) => [el("dt", null, label), el("dd", null, said(words))]));
+    byId("told-part").hidden = !told.length;
+    fill(byId("told"), told.map(({ name, hosts: n, values, least, most }) => {
+        const words = `${name.replace("number.", "")}: ${values[0]} (${least}) to ${values.at(-1)} (${most}), ${plural(n, "host")}`, top = Math.max(...values) || 1, wide = 100 / values.length;
+        return el("figure", null, el("figcaption", null, said(words)), svg("svg", { class: "time", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": words },
+            values.map((value, i) => svg("rect", { class: "s0", x: i * wide, width: wide * 0.8, y: 10 - 10 * Math.max(value, 0) / top, height: 10 * Math.max(value, 0) / top }))));
+    }));
+    byId("copy").hidden = !text;
+    byId("copy").addEventListener("click", () => navigator.clipboard.writeText(text).then(() => setText(byId("copied"), "copied"), () => setText(byId("copied"), "the browser refused: sliceup receipt prints it")));
+}
+
 function start() {
     readColours();
     listen();
@@ -1578,6 +1624,7 @@ function start() {
         return follow();
     }
     byId("drift-part").hidden = !embedded.drift;
+    drawReceipt();
     for (const host of embedded.hosts ?? [])
         hosts[host.host] = host;
     takeState(embedded.state);

@@ -13,6 +13,7 @@ import time
 import unittest
 
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -202,7 +203,7 @@ sliceup_canary.run(body)
         self.open(server.wait_out(r"http://\S+").group(0))
         self.by_id("stacks-button").click()
         self.until(lambda: "Nothing is known of a program that runs now." in self.text("stacks"), "that nobody asked")
-        told = self.until(lambda: (one := schema.document(self.passes(self.lab.sliceup("stacks", "--json")).out)) and len(one["groups"]) == 2 and one, lambda: f"the stacks of all: {self.lab.sliceup('stacks').out}")
+        told = self.until(lambda: (one := schema.document(self.passes(self.lab.sliceup("stacks", "--json")).out)) and len(one["groups"]) == 2 and all("hang.py" in group["where"] for group in one["groups"]) and one, lambda: f"the stacks of all: {self.lab.sliceup('stacks').out}")
         self.assertEqual(["h1", "h[0,2]"], [group["hosts"] for group in told["groups"]])
         for group, line, name in zip(told["groups"], (3, 5), ("late", "waits")):
             self.assertEqual(f"hang.py:{line} {name} (), sleeping in clock_nanosleep", group["where"])
@@ -379,6 +380,55 @@ class Anything(Pages):
         self.assertEqual(["q", "h", "s", ""], marks, "those in trouble first")
         self.filter("outcome:hangs")
         self.until(lambda: self.text("hidden") == "15 of 16 hidden", "the one that hangs")
+
+    def test_a_set_that_is_a_number_of_hosts_has_its_letter_and_shows_its_hosts(self):
+        whole = said_by.state()
+        whole["summary"]["waiting"] = ["7 hosts (v6e-1 ...) printed nothing for 42 s", "v6e-1 silent for 9 s", "v6e-[0-15] in phase compile for 40 s, clearly longer than the others"]
+        whole["summary"]["troubles"] = {"q": "v6e-[0-2,4-7]"}
+        self.whole(whole)
+        marks = self.browser.execute_script("return [...document.querySelectorAll('#waiting li')].map(item => item.querySelector('.mark')?.textContent ?? '')")
+        self.assertEqual(["q", "?", ""], marks, "nobody is slow by the data")
+        for at, hidden in ((0, "9 of 16 hidden"), (1, "15 of 16 hidden")):
+            self.browser.execute_script("document.querySelectorAll('#waiting button')[arguments[0]].click()", at)    # it may be another one by now
+            self.until(lambda: self.text("hidden") == hidden, hidden)
+
+    def test_a_click_on_what_changes_is_not_lost(self):
+        whole, revision = said_by.state(), [12]
+        whole["summary"]["waiting"] = ["v6e-1 silent for 9 s"]
+
+        def changing(query):
+            revision[0] += 1
+            return {**whole, "revision": revision[0], "whole": "since" not in query, "summary": {**whole["summary"], "waiting": [f"v6e-1 silent for {revision[0]} s"]}}
+        self.serve(said_by.answers() | {"state": changing})
+        self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, "#waiting button"), "the button")
+        for _ in range(3):
+            said = self.text("waiting")
+            x, y = self.browser.execute_script("const at = document.querySelector('#waiting button').getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2]")
+            actions = ActionBuilder(self.browser)
+            actions.pointer_action.move_to_location(int(x), int(y)).pointer_down().pause(0.5).pointer_up()
+            actions.perform()
+            self.until(lambda: self.text("hidden") == "15 of 16 hidden", "the filter of the button")
+            self.until(lambda: self.text("waiting") != said, "that it changes again")
+            self.filter("")
+
+    def test_nothing_failed_is_said_only_where_all_held(self):
+        good = {"state": "ended", "outcome": "passed", "exit_status": 0, "sentence": "climbed to the top"}
+        proved = said_by.columns_of([{"rung": 1, "pass": "once", "name": "loss", "axes": "data", "value": 3.5, "proof": "proved", "why": "", "culprits": ""}])
+        open_ = {**proved, "proof": ["local"]}
+        for more, metrics, expected in ((good, proved, "Nothing failed."), (good, open_, "climbed to the top"), ({**good, "exit_status": 4}, proved, "climbed to the top"),
+                                        ({"state": "running"}, proved, "Nothing failed so far."), ({"state": "running", "violations": 2}, proved, "The cache was violated."),
+                                        ({"state": "interrupted"}, proved, "Nothing had failed when it was interrupted.")):
+            whole = said_by.state()
+            whole.update(groups={}, groups_n=0, group_of=":" * 16, metrics=metrics)
+            whole["summary"].update(more)
+            self.whole(whole)
+            self.until(lambda: self.text("groups") == expected, expected)
+
+    def test_numbers_that_cannot_be_drawn_and_rungs_of_strange_names_are_no_harm(self):
+        told = {"hosts": [f"v6e-{i}" for i in range(16)], "numbers": {"number.large": [1.7e308, -1.7e308, 3, 4] + [3] * 12, "number.a/once": [2000] * 15 + [9000]}}
+        self.serve(said_by.answers() | {"numbers": told})
+        captions = self.until(lambda: [one.get_attribute("textContent") for one in self.browser.find_elements(By.CSS_SELECTOR, "#numbers figcaption")], "both")
+        self.assertTrue(any("9.0 s" in caption for caption in captions), captions)
 
     def test_numbers_by_host_and_over_runs(self):
         """The median, the middle half and who took longest; then what changed since the run before."""
@@ -802,6 +852,8 @@ class Anything(Pages):
         words, style, script = ((said_by.PAGE / f"page.{kind}").read_text() for kind in ("html", "css", "js"))
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
         data = json.dumps({"state": said_by.state(said=HOSTILE), "hosts": [said_by.host("v6e-3", HOSTILE)], "drift": said_by.drift(HOSTILE),
+                           "head": [["command", f"sliceup run pod.yaml {HOSTILE}"], ["", "in a second row"]], "text": "the whole receipt",
+                           "numbers": [{"name": "number.speed.matmul", "hosts": 3, "values": [1, 2, 4], "least": "v6e-3", "most": "v6e-0"}],
                            "passes": [{"rung": 2, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 2000, "marks": "...FP" + "." * 11, "ms": [900, 700]},
                                       {"rung": 1, "pass": "once", "attempt": 1, "purpose": "climb", "began_ms": 1000, "marks": "P" * 16, "ms": [900] * 16}]})
         page = (words.replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
@@ -810,6 +862,11 @@ class Anything(Pages):
                 .replace('<meta charset="utf-8">', '<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
                          f"style-src 'sha256-{hashes[0]}'; img-src data:; script-src 'sha256-{hashes[1]}'; require-trusted-types-for 'script'\">"))
         self.open(self.lab.write("report.html", page).as_uri())
+        self.assertIn("sliceup run pod.yaml", self.text("receipt"))
+        self.assertIn("speed.matmul: 1 (v6e-3) to 4 (v6e-0), 3 hosts", self.text("told"))
+        self.browser.execute_script("navigator.clipboard.writeText = text => { window.taken = text; return Promise.resolve(); }")
+        self.by_id("copy").click()
+        self.until(lambda: self.text("copied") == "copied" and self.browser.execute_script("return window.taken") == "the whole receipt", "the receipt as text")
         self.press("n", Keys.ENTER)
         self.until(lambda: "waits for v6e-2" in self.text("host"), "the host that failed")
         self.press(Keys.ARROW_RIGHT, Keys.ENTER)
