@@ -105,6 +105,13 @@ void mem_free (void *p)
     free (p);
 }
 
+void mem_free_local (void *at)
+{
+    void *p;
+    memcpy (&p, at, sizeof p); /* whatever it points to */
+    free (p);
+}
+
 void arena_init (struct arena *arena)
 {
     *arena = (struct arena){ 0 };

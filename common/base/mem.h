@@ -21,6 +21,8 @@ int u32_order (const void *a, const void *b);
 int u64_order (const void *a, const void *b);
 char *mem_text (const char *text); /* strdup */
 void mem_free (void *p);           /* NULL is fine */
+void mem_free_local (void *at);
+#define LOCAL_MEM __attribute__ ((cleanup (mem_free_local))) /* before a pointer: freed at the end of its block */
 /* Called when memory runs out, before the message is printed, on any thread: async-signal-safe; restores a terminal. */
 void mem_set_last (void (*last) (void));
 _Noreturn void mem_exit_exhausted (size_t bytes); /* when a library ran out of memory; 0: size unknown */

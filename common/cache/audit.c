@@ -225,10 +225,9 @@ static int manifest_find_base_mismatches (const struct generation *generation, c
 {
     LOCAL_ARENA arena = { 0 };
     struct look look = { .each = each, .owner = owner, .arena = &arena, .copy = true };
-    int rc = generation_read_manifest (base, sha256, &arena, &look.manifest, err);
-    if (rc == 0)
-        rc = look_below (&look, generation, AUDIT_FULL, 0, err);
-    return rc ? -1 : 0;
+    if (generation_read_manifest (base, sha256, &arena, &look.manifest, err))
+        return -1;
+    return look_below (&look, generation, AUDIT_FULL, 0, err) ? -1 : 0;
 }
 
 int manifest_find_mismatches (const struct generation *generation, struct text sha256, enum audit_depth depth,
@@ -312,7 +311,7 @@ static int audit_audit (struct text bundle_root, uint64_t token, uint64_t base, 
                         enum audit_depth depth, uint64_t seed, struct arena *arena, struct finding_list *out,
                         struct err *err)
 {
-    struct generation generation, sealed = { .root = -1, .fd = -1 };
+    LOCAL_GENERATION generation = GENERATION_CLOSED, sealed = GENERATION_CLOSED;
     struct err why = { 0 };
     struct collection collection = { .arena = arena, .token = token, .base = base };
     if (generation_open_root (&generation, bundle_root, token, false, err))
@@ -329,8 +328,6 @@ static int audit_audit (struct text bundle_root, uint64_t token, uint64_t base, 
         err_prefix (err, "cannot examine %s in %.160s", generation.name, generation.root_path);
     else
         *out = collection.list;
-    generation_close (&sealed);
-    generation_close (&generation);
     return rc;
 }
 

@@ -48,22 +48,17 @@ static int copy_base (const struct generation *to, const struct generation *base
 
 static int seed (const struct generation *to, const struct cache_access *access, struct err *err)
 {
-    struct generation base;
+    LOCAL_GENERATION base = GENERATION_CLOSED;
     if (generation_open_root (&base, access->frontend_root, access->base, false, err))
         return -1;
-    int rc = generation_open (&base, err);
-    if (rc == 0)
-        rc = copy_base (to, &base, access->base_sha256, err);
-    if (rc)
-        err_prefix (err, "cannot begin %s with a copy of %s", to->name, base.name);
-    generation_close (&base);
-    return rc;
+    if (generation_open (&base, err) || copy_base (to, &base, access->base_sha256, err))
+        return err_prefix (err, "cannot begin %s with a copy of %s", to->name, base.name);
+    return 0;
 }
 
 int cache_prepare_writer (const struct cache_access *access, char *dir, size_t dir_bytes, struct err *err)
 {
-    struct generation generation;
-    int rc = -1;
+    LOCAL_GENERATION generation = GENERATION_CLOSED;
     if (check_role (access, CACHE_ROLE_WRITER, err))
         return -1;
     if (access->base == access->token)
@@ -72,12 +67,10 @@ int cache_prepare_writer (const struct cache_access *access, char *dir, size_t d
     if (generation_open_root (&generation, access->frontend_root, access->token, true, err))
         return -1;
     if (generation_path (&generation, dir, dir_bytes, err) || generation_make (&generation, 0755, false, err))
-        goto out;
-    rc = access->base ? seed (&generation, access, err) : 0;
+        return -1;
+    int rc = access->base ? seed (&generation, access, err) : 0;
     if (rc)
         unmake_generation (&generation, err);
-out:
-    generation_close (&generation);
     return rc;
 }
 
@@ -99,16 +92,13 @@ static int prepare_empty (const char *private_dir, char *dir, size_t dir_bytes, 
 static int prepare_published (const struct cache_access *access, enum audit_depth depth, uint64_t drawn, char *dir,
                               size_t dir_bytes, struct err *err)
 {
-    struct generation generation;
-    int rc = -1;
+    LOCAL_GENERATION generation = GENERATION_CLOSED;
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
-    if (generation_path (&generation, dir, dir_bytes, err) == 0 && generation_open (&generation, err) == 0)
-        rc = manifest_find_mismatches (&generation, access->sha256, depth, drawn, manifest_refuse_mismatch, NULL, err);
-    if (rc)
-        err_prefix (err, "cannot use the cache %s in %.160s", generation.name, generation.root_path);
-    generation_close (&generation);
-    return rc;
+    if (generation_path (&generation, dir, dir_bytes, err) || generation_open (&generation, err) ||
+        manifest_find_mismatches (&generation, access->sha256, depth, drawn, manifest_refuse_mismatch, NULL, err))
+        return err_prefix (err, "cannot use the cache %s in %.160s", generation.name, generation.root_path);
+    return 0;
 }
 
 int cache_prepare_reader (const struct cache_access *access, enum audit_depth depth, uint64_t drawn,
@@ -139,20 +129,16 @@ static int close_to_others (const struct generation *generation, struct err *err
 int cache_prepare_host_cache (const struct cache_access *access, struct text host, char *dir, size_t bytes,
                               struct err *err)
 {
-    struct generation own;
+    LOCAL_GENERATION own = GENERATION_CLOSED;
     LOCAL_ARENA arena = { 0 };
     struct tree tree;
-    if (check_role (access, CACHE_ROLE_OWN, err))
+    if (check_role (access, CACHE_ROLE_OWN, err) ||
+        generation_open_host_cache (&own, access->frontend_root, host, err) ||
+        generation_path (&own, dir, bytes, err) || generation_make (&own, 0700, true, err))
         return -1;
-    if (generation_open_host_cache (&own, access->frontend_root, host, err))
-        return -1;
-    int rc = generation_path (&own, dir, bytes, err);
-    if (rc == 0)
-        rc = generation_make (&own, 0700, true, err);
-    if (rc == 0 && (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err)))
-        rc = err_prefix (err, "cannot use the cache %s in %.160s", own.name, own.root_path);
-    generation_close (&own);
-    return rc;
+    if (close_to_others (&own, err) || tree_list (own.fd, NULL, &arena, &tree, err))
+        return err_prefix (err, "cannot use the cache %s in %.160s", own.name, own.root_path);
+    return 0;
 }
 
 int cache_set_symlink (const char *link_path, const char *dir, struct err *err)
@@ -206,7 +192,7 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
     struct stat st;
-    int fd = tree_open_entry (root, entry, err);
+    LOCAL_FD fd = tree_open_entry (root, entry, err);
     if (fd < 0)
         return -1;
     int rc = fchmod (fd, entry->mode & 0555) || fstat (fd, &st) ? -1 : 0;
@@ -216,7 +202,6 @@ static int close_entry (int root, struct tree_entry *entry, struct err *err)
         entry->mode = st.st_mode & 0777; /* as the file system kept it: some mounts have one mode for everything */
     if (rc == 0 && entry->kind == TREE_FILE)
         (void) sync_file_range (fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync reports errors */
-    close (fd);
     return rc;
 }
 
@@ -282,21 +267,15 @@ static int check_still (int root, const struct manifest *manifest, struct arena 
 static int check_base (const struct cache_access *access, const struct manifest *manifest, struct arena *arena,
                        struct err *err)
 {
-    struct generation base;
+    LOCAL_GENERATION base = GENERATION_CLOSED;
     struct manifest sealed;
     if (!access->base)
         return 0;
-    int rc = generation_open_root (&base, access->frontend_root, access->base, false, err);
-    if (rc == 0)
-        rc = generation_open (&base, err);
-    if (rc == 0)
-        rc = generation_read_manifest (&base, access->base_sha256, arena, &sealed, err);
-    if (rc == 0)
-        rc = manifest_check_base (manifest, &sealed, err);
-    if (rc)
-        err_prefix (err, "compared with %s, from which it began", base.name);
-    generation_close (&base);
-    return rc;
+    if (generation_open_root (&base, access->frontend_root, access->base, false, err) || generation_open (&base, err) ||
+        generation_read_manifest (&base, access->base_sha256, arena, &sealed, err) ||
+        manifest_check_base (manifest, &sealed, err))
+        return err_prefix (err, "compared with %s, from which it began", base.name);
+    return 0;
 }
 
 static int write_bytes (int fd, const void *bytes, size_t len)
@@ -395,23 +374,17 @@ static void seal_describe (const struct cache_access *access, const struct manif
 
 int cache_seal (const struct cache_access *access, struct seal *seal, struct arena *arena, struct err *err)
 {
-    struct generation generation;
+    LOCAL_GENERATION generation = GENERATION_CLOSED;
     struct manifest manifest;
     LOCAL_ARENA scratch = { 0 };
-    int rc = -1;
     if (access->role != CACHE_ROLE_WRITER)
         return err_set (err, ERR_REFUSED,
                         "only the writer of a cache generation can seal it, and this host is not its writer");
     if (generation_open_root (&generation, access->frontend_root, access->token, false, err))
         return -1;
     LOCAL_BUF bytes = { .max = MANIFEST_BYTES_MAX };
-    if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err)) {
-        err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
-        goto out;
-    }
+    if (generation_open (&generation, err) || seal_generation (&generation, access, &scratch, &manifest, &bytes, err))
+        return err_prefix (err, "cannot seal %s in %.160s", generation.name, generation.root_path);
     seal_describe (access, &manifest, &bytes, arena, seal);
-    rc = 0;
-out:
-    generation_close (&generation);
-    return rc;
+    return 0;
 }

@@ -185,11 +185,10 @@ int generation_read_manifest (const struct generation *generation, struct text s
     struct tree_entry entry = { .path = TEXT_LIT (MANIFEST_NAME), .kind = TREE_FILE };
     struct text bytes;
     assert (generation->fd >= 0);
-    int fd = tree_open_entry (generation->fd, &entry, err);
+    LOCAL_FD fd = tree_open_entry (generation->fd, &entry, err);
     if (fd < 0)
         return -1;
     int rc = generation_read_all (fd, arena, &bytes, err);
-    close (fd);
     return rc || check_digest (bytes, sha256, err) ? -1 : manifest_parse (bytes, arena, out, err);
 }
 
@@ -236,10 +235,9 @@ static int copy_bytes (int from, int to, uint64_t bytes)
 /* With that mode, whatever the umask is. */
 static int make_folder (int parent, const char *name, mode_t mode)
 {
-    int fd = mkdirat (parent, name, mode) ? -1 : tree_open_below (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int rc = fd < 0 ? -1 : fchmod (fd, mode);
-    fd_close (fd);
-    return rc;
+    LOCAL_FD fd = mkdirat (parent, name, mode) ? -1
+                                               : tree_open_below (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return fd < 0 ? -1 : fchmod (fd, mode);
 }
 
 static int copy_folder (const char *path, mode_t mode, int to, const char *shown, struct err *err)
@@ -250,12 +248,10 @@ static int copy_folder (const char *path, mode_t mode, int to, const char *shown
         memcpy (above, path, (size_t) (slash - path));
         above[slash - path] = '\0';
     }
-    int parent = tree_open_below (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    LOCAL_FD parent = tree_open_below (to, above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (parent < 0)
         return err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown);
-    int rc = make_folder (parent, name, mode) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
-    close (parent);
-    return rc;
+    return make_folder (parent, name, mode) ? err_errno (err, ERR_IO, "cannot make the folder \"%s\"", shown) : 0;
 }
 
 static int copy_into (const struct manifest_entry *entry, int source, const char *path, int to, struct err *err)
@@ -284,12 +280,10 @@ static int copy_entry (const struct manifest_entry *entry, int from, int to, str
         return err_set (err, ERR_LIMIT, "the path \"%s\" is too long", shown);
     if (entry->at.kind == TREE_FOLDER)
         return copy_folder (path, entry->at.mode | S_IWUSR, to, shown, err);
-    int source = tree_open_entry (from, &entry->at, err);
+    LOCAL_FD source = tree_open_entry (from, &entry->at, err);
     if (source < 0)
         return -1;
-    int rc = copy_into (entry, source, path, to, err);
-    close (source);
-    return rc;
+    return copy_into (entry, source, path, to, err);
 }
 
 int copy_entries (const struct manifest *manifest, int from, int to, struct err *err)

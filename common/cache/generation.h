@@ -5,10 +5,7 @@
 #ifndef SLICEUP_COMMON_CACHE_GENERATION_H
 #define SLICEUP_COMMON_CACHE_GENERATION_H
 
-#include "common/base/buf.h"
 #include "common/base/digest.h"
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "common/model/msg.h"
 #include <stdint.h>
 #include <sys/stat.h>
@@ -141,6 +138,9 @@ int generation_open_host_cache (struct generation *generation, struct text root,
 /* gen-<token>. ERR_DAMAGE: it is not there, or is something else. */
 int generation_open (struct generation *generation, struct err *err);
 void generation_close (struct generation *generation);
+/* Closed at the end of its block. */
+#define LOCAL_GENERATION __attribute__ ((cleanup (generation_close))) struct generation
+#define GENERATION_CLOSED ((struct generation){ .root = -1, .fd = -1 })
 /* Makes it with exactly this mode, and opens it; `taken`: it may exist already. Errors say what to do. On failure
  * nothing was made. */
 int generation_make (struct generation *generation, mode_t mode, bool taken, struct err *err);

@@ -3,7 +3,7 @@
 
 #include "common/base/buf.h"
 #include "common/cache/generation.h"
-#include <dirent.h>
+#include "common/io/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { STORED_MAX = 65536, LINES_BYTES_MAX = 256 * 1024 * 1024 };
 
@@ -93,13 +92,12 @@ static int list_other (struct lines *lines, int root, const char *name, struct e
 /* 1: it went away meanwhile. */
 static int list_lines (struct lines *lines, int root, const char *name, struct err *err)
 {
-    int fd = tree_open_below (root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    LOCAL_FD fd = tree_open_below (root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EXDEV || errno == ENOENT))
         return list_other (lines, root, name, err);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open %s", name);
     int rc = tree_walk (fd, NULL, false, inventory_note, lines, err);
-    close (fd);
     if (rc == 0 && lines->bytes.overflow)
         rc = err_set (err, ERR_LIMIT, "the names of this generation's files take more than %d bytes, the limit",
                       LINES_BYTES_MAX);
@@ -164,7 +162,7 @@ int audit_list_generations (struct text bundle_root, struct arena *arena, struct
     *n = 0;
     if (!text_to_c (bundle_root, path, sizeof path))
         return err_set (err, ERR_LIMIT, "the path of the cache family is longer than %d bytes", PATH_MAX_BYTES);
-    DIR *stream = opendir (path);
+    LOCAL_DIR stream = opendir (path);
     if (!stream && errno == ENOENT)
         return 0;
     if (!stream)
@@ -178,6 +176,5 @@ int audit_list_generations (struct text bundle_root, struct arena *arena, struct
         err_prefix (err, "cache family %.200s", path);
     }
     mem_free (found.items);
-    closedir (stream);
     return rc;
 }

@@ -35,14 +35,13 @@ static enum found read_once (int root, const char *path, char id[STORAGE_ID_BYTE
     char line[LINE_LEN + 2] = { 0 };
     struct stat st;
     /* O_NONBLOCK: a pipe in its place must not hold us. */
-    int fd = openat (root, STORAGE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    LOCAL_FD fd = openat (root, STORAGE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return FOUND_NONE;
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot read %.200s/storage, the id of the cache's storage", path), FOUND_ERROR;
     bool regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
     ssize_t got = regular ? read (fd, line, sizeof line - 1) : 0;
-    close (fd);
     if (regular && got >= 0 && got < LINE_LEN)
         return FOUND_HALF;
     if (!regular || got != LINE_LEN || !is_id (line))
@@ -311,16 +310,14 @@ static int check_entries (struct generation *generation, struct err *err)
 
 int owners_check_entries (struct text bundle_root, uint64_t token, const uid_list *trust, struct err *err)
 {
-    struct generation generation;
+    LOCAL_GENERATION generation = GENERATION_CLOSED;
     if (owners_check_generation (bundle_root, token, trust, err) < 0)
         return -1;
     if (token == 0)
         return 0;
     if (generation_open_root (&generation, bundle_root, token, false, err) < 0)
         return -1;
-    int rc = check_entries (&generation, err);
-    generation_close (&generation);
-    return rc;
+    return check_entries (&generation, err);
 }
 
 struct text owners_print_trust (const uid_list *trust, struct arena *arena)

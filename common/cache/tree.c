@@ -1,9 +1,9 @@
 #include "common/cache/generation.h"
 
 #include "common/base/buf.h"
+#include "common/io/fd.h"
 #include "common/model/plan.h"
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -132,16 +132,12 @@ int tree_open_entry (int root, const struct tree_entry *entry, struct err *err)
     int fd = tree_open_below (root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | folder, 0);
     if (fd < 0)
         return cannot_open (entry->path, err);
-    if (fstat (root, &top) || fstat (fd, &st)) {
+    if (fstat (root, &top) || fstat (fd, &st))
         err_errno (err, ERR_IO, "cannot examine \"%s\"", tree_print_path (entry->path, shown));
-        close (fd);
-        return -1;
-    }
-    if (check_stat (&st, top.st_uid, entry->path, err)) {
-        close (fd);
-        return -1;
-    }
-    return fd;
+    else if (check_stat (&st, top.st_uid, entry->path, err) == 0)
+        return fd;
+    close (fd);
+    return -1;
 }
 
 struct walk {
@@ -259,7 +255,7 @@ static bool is_skipped (const struct walk *walk, const char *name, uint32_t dept
 static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth, struct err *err)
 {
     int rc = 0;
-    DIR *stream = fdopendir (fd);
+    LOCAL_DIR stream = fdopendir (fd);
     if (!stream) {
         close (fd);
         return err_set (err, ERR_IO, "cannot read the folders of a generation or per-host cache: too little memory");
@@ -276,7 +272,6 @@ static int walk_folder (struct walk *walk, int fd, uint32_t len, uint32_t depth,
         if (!is_skipped (walk, entry->d_name, depth))
             rc = walk_name (walk, dirfd (stream), entry, len, depth, err);
     }
-    closedir (stream);
     return rc;
 }
 
@@ -330,7 +325,7 @@ static int folded_order (const void *a, const void *b)
 
 bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t *one, uint32_t *other)
 {
-    const struct text **paths = mem_array (n, sizeof (*paths));
+    LOCAL_MEM const struct text **paths = mem_array (n, sizeof (*paths));
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
         paths[i] = (const void *) ((const char *) items + i * item_bytes);
@@ -341,7 +336,6 @@ bool tree_has_twins (const void *items, size_t item_bytes, uint32_t n, uint32_t 
         *one = (uint32_t) ((size_t) ((const char *) paths[i - 1] - (const char *) items) / item_bytes);
         *other = (uint32_t) ((size_t) ((const char *) paths[i] - (const char *) items) / item_bytes);
     }
-    mem_free (paths);
     return found;
 }
 

@@ -98,7 +98,7 @@ static void hosts_keep (struct host_list *list, const struct choice *choice, boo
 
 static void take_out (struct host_list *list, const struct yaml_node *node)
 {
-    struct choice *choice = mem_alloc (sizeof *choice);
+    LOCAL_MEM struct choice *choice = mem_alloc (sizeof *choice);
     /* Only a warning: one list of bad machines can serve many slices. */
     if (hosts_choose (list, node, choice) == 0) {
         if (choice->strangers_n > 0)
@@ -107,29 +107,25 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
                         folded (list->draft, choice->strangers, choice->strangers_n));
         hosts_keep (list, choice, false);
     }
-    mem_free (choice);
 }
 
 static const char *all_of (const struct host_list *list)
 {
-    struct text *names = mem_array (list->n, sizeof *names);
+    LOCAL_MEM struct text *names = mem_array (list->n, sizeof *names);
     for (uint32_t i = 0; i < list->n; i++)
         names[i] = list->hosts[i].name;
-    const char *shown = folded (list->draft, names, list->n);
-    mem_free (names);
-    return shown;
+    return folded (list->draft, names, list->n);
 }
 
 static void keep_only (struct host_list *list, const struct yaml_node *node)
 {
-    struct choice *choice = mem_alloc (sizeof *choice);
+    LOCAL_MEM struct choice *choice = mem_alloc (sizeof *choice);
     int result = hosts_choose (list, node, choice);
     if (result == 0 && choice->strangers_n > 0)
         problem_at (list->draft->problems, node, "the hosts %s are not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         hosts_keep (list, choice, true);
-    mem_free (choice);
 }
 
 /* Removes the hosts that `exclude`, --hosts and --exclude leave out. */
@@ -175,7 +171,7 @@ static void warn_of_same (const struct host_list *list, const struct location *b
 /* Hosts with the same address were warned of already, so their ssh locations are not compared. */
 static void check_locations (const struct host_list *list, bool ssh)
 {
-    struct location *locations = mem_array (list->n, sizeof *locations);
+    LOCAL_MEM struct location *locations = mem_array (list->n, sizeof *locations);
     for (uint32_t i = 0; i < list->n; i++) {
         const struct plan_host *host = &list->hosts[i];
         bool own = ssh && host->ssh.address.len > 0;
@@ -188,7 +184,6 @@ static void check_locations (const struct host_list *list, bool ssh)
         if (!told)
             warn_of_same (list, &locations[i - 1], &locations[i]);
     }
-    mem_free (locations);
 }
 
 static void host_list_warn_same_machine (const struct host_list *list)
@@ -373,7 +368,7 @@ void draft_hosts (struct draft *draft)
     uint32_t errors_before = draft->problems->errors;
     if (!value->good)
         return;
-    struct host_list *list = mem_alloc (sizeof *list);
+    LOCAL_MEM struct host_list *list = mem_alloc (sizeof *list);
     list->draft = draft;
     hosts_add_all (list, value->node);
     if (draft->problems->errors == errors_before)
@@ -381,7 +376,6 @@ void draft_hosts (struct draft *draft)
     /* With a host missing, the mesh and the writer would be found wrong as well. */
     if (draft->problems->errors == errors_before)
         hosts_finish (list, value->node);
-    mem_free (list);
 }
 
 /* ---- host sets of the slice file: plain, or with groups by name ---- */

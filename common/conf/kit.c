@@ -341,15 +341,13 @@ static void keep_pack (struct draft *draft, struct text top, struct buf *bytes, 
 const char *draft_folder (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
     struct err err = { .text = "it is no folder, relative to the ladder file" };
-    char *real = realpath (source_beside (draft->arena, at->file, at->text), NULL);
+    LOCAL_MEM char *real = realpath (source_beside (draft->arena, at->file, at->text), NULL);
     struct text top = text_copy (draft->arena, text_of (real));
-    free (real);
-    struct buf bytes = { .max = KIT_FILE_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = KIT_FILE_MAX_BYTES };
     if (top.len && (!draft->options->pack_folder || draft->options->pack_folder (top.ptr, &bytes, &err) == 0)) {
         keep_pack (draft, top, &bytes, rung);
         return top.ptr;
     }
-    buf_release (&bytes);
     problem_at (draft->problems, at,
                 "the folder %s cannot be copied to hosts: %s; expected one of at most %d MiB without "
                 "what git ignores: name in .gitignore what hosts do not need, and put data where they can read it",

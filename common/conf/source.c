@@ -204,7 +204,7 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
         return problem_at (problems, at, "an empty name, expected the name or path of a %s", kind->what);
     LOCAL_BUF bytes = { .max = SOURCE_MAX_BYTES };
     found.shown = source_find (kind, share_dir, at, problems->arena);
-    char *real = realpath (found.shown, NULL);
+    LOCAL_MEM char *real = realpath (found.shown, NULL);
     if (real)
         result = source_fill (&found, real, &bytes, at, kind, problems);
     else if (errno == ENOENT || errno == ENOTDIR)
@@ -214,6 +214,5 @@ int source_read (struct source *source, const struct conf_file_kind *kind, const
                              problem_quote (problems, at->text), strerror (errno), found.shown);
     if (result == 0)
         *source = found;
-    free (real);
     return result;
 }

@@ -153,15 +153,13 @@ static void find_all (struct wheel_draft *wheels, struct text pin_bytes)
 void draft_find_wheels (struct draft *draft, const struct yaml_node *at, struct text folder, struct text pin_bytes)
 {
     char path[PATH_MAX_BYTES + 1];
-    char *real = text_to_c (folder, path, sizeof path) ? realpath (path, NULL) : NULL;
+    LOCAL_MEM char *real = text_to_c (folder, path, sizeof path) ? realpath (path, NULL) : NULL;
     if (real) {
-        struct wheel_draft *wheels = mem_alloc (sizeof *wheels);
+        LOCAL_MEM struct wheel_draft *wheels = mem_alloc (sizeof *wheels);
         *wheels = (struct wheel_draft){ .draft = draft, .at = at, .folder = real };
         find_all (wheels, pin_bytes);
-        mem_free (wheels);
     } else {
         problem_at (draft->problems, at, "the wheel folder %s cannot be found on this machine: %s",
                     problem_quote (draft->problems, folder), strerror (errno));
     }
-    free (real);
 }

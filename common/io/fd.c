@@ -48,9 +48,8 @@ int fd_write (int fd, const void *bytes, size_t len)
 
 size_t file_read_start (const char *path, char *bytes, size_t bytes_max)
 {
-    int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    LOCAL_FD fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : fd_read_whole (fd, bytes, bytes_max - 1);
-    fd_close (fd);
     bytes[got > 0 ? got : 0] = '\0';
     return got > 0 ? (size_t) got : 0;
 }
@@ -63,5 +62,13 @@ void fd_close (int fd)
 
 void fd_close_local (int *fd)
 {
+    int code = errno;
     fd_close (*fd);
+    errno = code;
+}
+
+void folder_close_local (DIR **folder)
+{
+    if (*folder)
+        closedir (*folder);
 }

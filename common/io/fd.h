@@ -4,6 +4,7 @@
 #ifndef SLICEUP_COMMON_IO_FD_H
 #define SLICEUP_COMMON_IO_FD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +23,11 @@ int fd_read_all (int fd, struct buf *out);
 int fd_write (int fd, const void *bytes, size_t len);
 /* Reads the beginning of a file and appends a NUL, without waiting; returns how many bytes. 0: missing or empty. */
 size_t file_read_start (const char *path, char *bytes, size_t bytes_max);
-void fd_close (int fd); /* below 0: none */
-void fd_close_local (int *fd);
+void fd_close (int fd);        /* below 0: none */
+void fd_close_local (int *fd); /* leaves errno */
+void folder_close_local (DIR **folder);
 #define LOCAL_FD __attribute__ ((cleanup (fd_close_local))) int /* closed at the end of its block; below 0: none */
+#define LOCAL_DIR __attribute__ ((cleanup (folder_close_local))) DIR * /* the same; NULL: none */
 
 /* ---- tcp_try.c ---- */
 

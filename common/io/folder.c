@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -137,7 +136,7 @@ static int empty (struct removal *removal, int fd, unsigned depth, struct err *e
     struct stat at;
     unsigned moved;
     int rc = -1;
-    DIR *folder = fdopendir (fd);
+    LOCAL_DIR folder = fdopendir (fd);
     if (!folder) {
         close (fd);
         return err_errno (err, ERR_IO, "folder %s, or one below it, cannot be read for removal", removal->path);
@@ -155,7 +154,6 @@ static int empty (struct removal *removal, int fd, unsigned depth, struct err *e
             rewinddir (folder);
             rc = empty_listed (removal, folder, depth, err);
         } while (rc == 0 && depth == 0 && moved != removal->moved); /* what was moved up came after we looked */
-    closedir (folder);
     return rc;
 }
 

@@ -3,7 +3,6 @@
 #include "common/base/buf.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,14 +14,11 @@
 
 int proc_file_write (const char *path, const char *text)
 {
-    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    LOCAL_FD fd = open (path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    ssize_t bytes = (ssize_t) strlen (text), put = write (fd, text, (size_t) bytes);
-    int code = errno;
-    close (fd);
-    errno = code;
-    return put == bytes ? 0 : -1;
+    size_t bytes = strlen (text);
+    return write (fd, text, bytes) == (ssize_t) bytes ? 0 : -1;
 }
 
 /* Field 2 is the program's name in parentheses, which may hold anything: fields are counted from the last ')'. */

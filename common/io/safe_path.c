@@ -302,12 +302,11 @@ static int step (struct walk *walk, const char *name, struct err *err)
 
 static int begin (struct walk *walk, struct err *err)
 {
-    char *here = walk->path[0] == '/' ? NULL : getcwd (NULL, 0);
+    LOCAL_MEM char *here = walk->path[0] == '/' ? NULL : getcwd (NULL, 0);
     if (walk->path[0] != '/' && here == NULL)
         return err_errno (err, ERR_IO, "%s %.200s: cannot find the current directory of this process", walk->rule->what,
                           walk->path);
     int n = snprintf (walk->rest, sizeof walk->rest, "%s/%s", here ? here : "", walk->path);
-    free (here);
     if (n < 0 || (size_t) n >= sizeof walk->rest)
         return safe_path_too_long (walk, err);
     int rc = stand_at (walk, "", err);

@@ -318,7 +318,7 @@ static void share_out (const uint32_t had[RANKS], uint32_t kept[RANKS])
 
 static void take_sightings (struct signature_scan *scan, struct arena *arena, struct signature_scan_result *out)
 {
-    const struct signature_progress **sighted = mem_array (scan->set->n, sizeof *sighted);
+    LOCAL_MEM const struct signature_progress **sighted = mem_array (scan->set->n, sizeof *sighted);
     uint32_t n = 0, had[RANKS] = { 0 }, kept[RANKS];
     for (uint32_t i = 0; i < scan->set->n; i++)
         if (scan->watches[i].sighted) {
@@ -342,7 +342,6 @@ static void take_sightings (struct signature_scan *scan, struct arena *arena, st
             .text = text_copy (arena, (struct text){ .ptr = place->text, .len = place->len }),
         };
     }
-    mem_free (sighted);
 }
 
 static bool only_noise (const struct signature_scan *scan)

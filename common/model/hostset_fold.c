@@ -256,10 +256,9 @@ static void pattern_from_members (struct hostset_pattern *pattern, const struct 
         return;
     pattern->ids = arena_array (arena, (size_t) n * pattern->dims, sizeof *pattern->ids);
     pattern->values = arena_array (arena, pattern->dims, sizeof *pattern->values);
-    struct numbered *numbered = mem_array (n, sizeof *numbered);
+    LOCAL_MEM struct numbered *numbered = mem_array (n, sizeof *numbered);
     for (uint32_t dim = 0; dim < pattern->dims; dim++)
         make_values (pattern, dim, numbered, arena);
-    mem_free (numbered);
     boxes_gather (pattern, arena);
 }
 
@@ -448,10 +447,8 @@ static uint32_t add_product (const struct hostset_pattern *pattern, const struct
 /* Appends the members of a box in the order of its product to `out`; returns how many. */
 static uint32_t box_members (const struct hostset_pattern *pattern, uint32_t box, struct text *out)
 {
-    uint32_t *row = mem_array (pattern->dims, sizeof *row);
-    uint32_t n = add_product (pattern, pattern->boxes + (size_t) box * pattern->dims, 0, row, out);
-    mem_free (row);
-    return n;
+    LOCAL_MEM uint32_t *row = mem_array (pattern->dims, sizeof *row);
+    return add_product (pattern, pattern->boxes + (size_t) box * pattern->dims, 0, row, out);
 }
 
 uint32_t hostset_sort (struct text *names, uint32_t n)
