@@ -2,7 +2,6 @@
  * the folders of a root. */
 #include "coordinator/catalogue/catalogue.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +15,7 @@
 #include "common/cache/audit.h"
 #include "common/cache/generation.h"
 #include "common/cache/storage.h"
+#include "common/io/fd.h"
 #include "coordinator/catalogue/catalogue_private.h"
 
 /* More findings than this help nobody. */
@@ -136,8 +136,8 @@ struct memory {
 
 static int cache_audit_recall (const struct look *look, uint64_t token, struct memory *out, struct err *err)
 {
-    sqlite3_stmt *row = database_ask (look->audit->catalogue->db, err, "SELECT listing FROM seen WHERE token = ?1", "i",
-                                      token);
+    LOCAL_STATEMENT row = database_ask (look->audit->catalogue->db, err, "SELECT listing FROM seen WHERE token = ?1",
+                                        "i", token);
     if (!row)
         return -1;
     int rc = database_step (look->audit->catalogue->db, row, "look up what the folder of an abandoned generation held",
@@ -147,7 +147,6 @@ static int cache_audit_recall (const struct look *look, uint64_t token, struct m
         out->lay_there = true;
         memcpy (&out->listing, sqlite3_column_blob (row, 0), sizeof out->listing);
     }
-    sqlite3_finalize (row); /* its error is already in `err` */
     return rc < 0 ? -1 : 0;
 }
 
@@ -372,7 +371,7 @@ static bool is_folder (DIR *in, const char *name)
 static int add_frontend (struct bundles *bundles, DIR *root, const char *frontend, struct err *err)
 {
     int rc = 0;
-    DIR *folder = cache_audit_open_folder (dirfd (root), frontend);
+    LOCAL_DIR folder = cache_audit_open_folder (dirfd (root), frontend);
     if (!folder)
         return 0;
     for (struct dirent *entry = readdir (folder); entry && rc == 0; entry = readdir (folder)) {
@@ -384,7 +383,6 @@ static int add_frontend (struct bundles *bundles, DIR *root, const char *fronten
         else
             bundles->items[bundles->n++] = text_format (bundles->arena, "%s/%s", frontend, entry->d_name);
     }
-    closedir (folder);
     return rc;
 }
 
@@ -392,13 +390,12 @@ int cache_list_families (const char *root, struct arena *arena, struct text **ou
 {
     struct bundles bundles = { .arena = arena, .items = arena_array (arena, BUNDLES_MAX, sizeof *bundles.items) };
     int rc = 0;
-    DIR *folder = opendir (root); /* the administrator's path: it may be a link */
+    LOCAL_DIR folder = opendir (root); /* the administrator's path: it may be a link */
     if (!folder)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot list cache root %s", root);
     for (struct dirent *entry = readdir (folder); entry && rc == 0; entry = readdir (folder))
         if (is_folder (folder, entry->d_name))
             rc = add_frontend (&bundles, folder, entry->d_name, err);
-    closedir (folder);
     if (rc != 0)
         return -1;
     qsort (bundles.items, bundles.n, sizeof *bundles.items, text_order);
@@ -421,22 +418,20 @@ static int count_file (void *owner, const struct tree_walk_item *seen, struct er
 /* Files that its host writes meanwhile may be counted in part. */
 static void cache_audit_measure (struct host_cache *own, DIR *in, const char *name)
 {
-    int fd = openat (dirfd (in), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LOCAL_FD fd = openat (dirfd (in), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     own->closed = fd < 0 || tree_walk (fd, NULL, false, count_file, own, NULL) != 0;
-    if (fd >= 0)
-        close (fd);
 }
 
 int cache_list_per_host (const char *root, struct text bundle, struct arena *arena, struct host_cache **out,
                          uint32_t *n, struct err *err)
 {
     char path[PATH_MAX];
-    struct host_cache *items = NULL;
+    LOCAL_MEM struct host_cache *items = NULL;
     *out = NULL;
     *n = 0;
     if (snprintf (path, sizeof path, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof path)
         return err_set (err, ERR_LIMIT, "the path of a cache family is longer than %d bytes", PATH_MAX);
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     if (!folder)
         return errno == ENOENT || errno == EACCES ? 0 : err_errno (err, ERR_IO, "cannot list %s", path);
     for (struct dirent *entry = readdir (folder); entry && *n < OWN_MAX; entry = readdir (folder)) {
@@ -446,11 +441,9 @@ int cache_list_per_host (const char *root, struct text bundle, struct arena *are
         items[*n] = (struct host_cache){ .host = text_copy (arena, text_of (entry->d_name + sizeof OWN - 1)) };
         cache_audit_measure (&items[(*n)++], folder, entry->d_name);
     }
-    closedir (folder);
     _Static_assert(offsetof (struct host_cache, host) == 0, "text_order compares what each begins with");
     if (*n)
         qsort (items, *n, sizeof *items, text_order);
     *out = arena_copy (arena, items, *n * sizeof *items);
-    mem_free (items);
     return 0;
 }

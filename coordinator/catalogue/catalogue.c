@@ -1,5 +1,4 @@
 /* catalogue.c - opens the catalogue, and has the shared parts of its queries. */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include "common/cache/storage.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/catalogue/catalogue_private.h"
 #include "coordinator/journal/journal.h"
@@ -308,7 +308,7 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
         return -1;
     if (n == 0)
         return 0;
-    sqlite3_stmt *rows = database_ask (
+    LOCAL_STATEMENT rows = database_ask (
         catalogue->db, err, "SELECT run, home, machine FROM user WHERE token = ?1 ORDER BY run", "i", entry->token);
     if (!rows)
         return -1;
@@ -316,7 +316,6 @@ static int read_users (const struct catalogue *catalogue, struct arena *arena, s
     while (rc == 0 && entry->users.n < n &&
            (rc = database_step (catalogue->db, rows, "list the runs that use a generation", err)) == SQLITE_ROW)
         rc = read_user (catalogue, rows, entry->token, arena, &entry->users.items[entry->users.n++], err);
-    sqlite3_finalize (rows); /* its error is already in `err` */
     return rc < 0 ? -1 : 0;
 }
 
@@ -358,14 +357,13 @@ static int catalogue_list_list (const struct catalogue *catalogue, struct text b
                           "SELECT count (*) FROM token WHERE ?1 = '' OR bundle = ?1", "t", bundle) < 0 ||
         check_count (catalogue, n, TOKENS_MAX, err) < 0)
         return -1;
-    sqlite3_stmt *rows = database_ask (catalogue->db, err, everything, "t", bundle);
+    LOCAL_STATEMENT rows = database_ask (catalogue->db, err, everything, "t", bundle);
     if (!rows)
         return -1;
     *out = (struct catalogue_list){ .items = arena_array (arena, n, sizeof *out->items) };
     while (rc == 0 && out->n < n &&
            (rc = database_step (catalogue->db, rows, "list the generations", err)) == SQLITE_ROW)
         rc = read_entry (catalogue, rows, arena, &out->items[out->n++], err);
-    sqlite3_finalize (rows); /* its error is already in `err` */
     for (uint32_t i = 0; rc >= 0 && i < out->n; i++)
         rc = read_users (catalogue, arena, &out->items[i], err);
     return rc < 0 ? -1 : 0;
@@ -480,12 +478,11 @@ int collect_leftovers (const char *root, struct text bundle, uint32_t *removed, 
     if (snprintf (folder, sizeof folder, "%s/%.*s", root, TEXT_ARG (bundle)) >= (int) sizeof folder)
         return err_set (err, ERR_LIMIT, "the path of cache family %.*s is longer than %d bytes", TEXT_ARG (bundle),
                         PATH_MAX);
-    DIR *listed = opendir (folder);
+    LOCAL_DIR listed = opendir (folder);
     if (!listed)
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot list %s", folder);
     for (struct dirent *entry = readdir (listed); rc == 0 && entry; entry = readdir (listed))
         rc = remove_left (folder, entry->d_name, removed, err);
-    closedir (listed);
     return rc;
 }
 

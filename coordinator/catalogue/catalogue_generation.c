@@ -64,8 +64,8 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
     uint32_t capacity = 0;
     int row;
     *out = (text_list){ 0 };
-    sqlite3_stmt *rows = database_ask (catalogue->db, err,
-                                       "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
+    LOCAL_STATEMENT rows = database_ask (catalogue->db, err,
+                                         "SELECT cover FROM cover WHERE bundle = ?1 ORDER BY used, cover", "t", bundle);
     if (!rows)
         return -1;
     while ((row = database_step (catalogue->db, rows, "list which rungs use a generation", err)) == SQLITE_ROW) {
@@ -73,7 +73,6 @@ static int list_used (const struct catalogue *catalogue, struct text bundle, str
             out->items = mem_grow (out->items, capacity = 2 * capacity + 64, sizeof *out->items);
         out->items[out->n++] = database_text (rows, 0, arena);
     }
-    sqlite3_finalize (rows); /* its error is already in `err` */
     return row == SQLITE_DONE ? 0 : -1;
 }
 
@@ -122,7 +121,7 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
                            struct arena *arena, struct err *err)
 {
     /* A record without its token's row is damage, so it must not be skipped. */
-    sqlite3_stmt *newest = database_ask (
+    LOCAL_STATEMENT newest = database_ask (
         catalogue->db, err,
         "SELECT g.token, g.record, g.run FROM generation g LEFT JOIN token t ON t.token = g.token"
         " WHERE g.bundle = ?1 AND (t.state IS NULL OR t.state NOT IN (?2, ?3)) ORDER BY g.token DESC LIMIT 1",
@@ -140,7 +139,6 @@ int catalogue_find_newest (struct catalogue *catalogue, struct text bundle, stru
         *out = (struct fact_generation){ 0 };
         rc = 0;
     }
-    sqlite3_finalize (newest); /* its error is already in `err` */
     return rc;
 }
 
@@ -165,14 +163,13 @@ static int token_check (const struct catalogue *catalogue, struct text run, cons
 static int published_before (const struct catalogue *catalogue, const struct fact_generation *generation,
                              struct text record, struct err *err)
 {
-    sqlite3_stmt *before = database_ask (catalogue->db, err, "SELECT record FROM generation WHERE token = ?1", "i",
-                                         generation->token);
+    LOCAL_STATEMENT before = database_ask (catalogue->db, err, "SELECT record FROM generation WHERE token = ?1", "i",
+                                           generation->token);
     if (!before)
         return -1;
     int row = database_step (catalogue->db, before, "look up a generation", err);
     bool same = row == SQLITE_ROW && (uint32_t) sqlite3_column_bytes (before, 0) == record.len &&
                 memcmp (sqlite3_column_blob (before, 0), record.ptr, record.len) == 0;
-    sqlite3_finalize (before); /* its error is already in `err` */
     if (row == SQLITE_ROW && !same)
         return err_set (err, ERR_REFUSED,
                         "the catalogue of %s already has a record of generation %" PRIu64
@@ -223,15 +220,14 @@ int catalogue_quarantine (struct catalogue *catalogue, uint64_t token, struct te
     LOCAL_ARENA arena = { 0 };
     struct text said = text_format (&arena, "%.*s (run %.8s)", TEXT_ARG (text_clip (why, SENTENCE_MAX_BYTES - 64)),
                                     run.len >= 8 ? run.ptr : "?");
-    int rc = catalogue_begin_transaction (catalogue, err);
-    if (rc == 0)
-        rc = catalogue_end_transaction (
-            catalogue,
-            database_change (catalogue->db, "quarantine a generation", NULL, err,
-                             "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)", "itii",
-                             (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
-            err);
-    return rc;
+    if (catalogue_begin_transaction (catalogue, err) != 0)
+        return -1;
+    return catalogue_end_transaction (
+        catalogue,
+        database_change (catalogue->db, "quarantine a generation", NULL, err,
+                         "UPDATE token SET state = ?1, why = ?2 WHERE token = ?3 AND state NOT IN (?1, ?4)", "itii",
+                         (uint64_t) GENERATION_DROPPED, said, token, (uint64_t) GENERATION_REMOVING),
+        err);
 }
 
 /* ---- who uses what ---- */
@@ -296,13 +292,12 @@ static const char why_it_stays[] =
 static int may_go (const struct catalogue *catalogue, uint64_t token, struct err *err)
 {
     LOCAL_ARENA arena = { 0 };
-    sqlite3_stmt *row = database_ask (catalogue->db, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
-                                      (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
+    LOCAL_STATEMENT row = database_ask (catalogue->db, err, why_it_stays, "iiii", token, (uint64_t) GENERATION_GRANTED,
+                                        (uint64_t) GENERATION_DROPPED, (uint64_t) GENERATION_REMOVING);
     if (!row)
         return -1;
     int rc = database_step (catalogue->db, row, "look up which runs use a generation", err);
     struct text why = rc == SQLITE_ROW ? database_text (row, 0, &arena) : TEXT_LIT ("");
-    sqlite3_finalize (row); /* its error is already in `err` */
     if (rc == SQLITE_ROW)
         rc = err_set (err, ERR_STATE, "generation %" PRIu64 " is kept: %.*s", token, TEXT_ARG (text_clip (why, 200)));
     return rc == SQLITE_DONE ? 0 : -1;

@@ -54,8 +54,8 @@ static int next_token (const struct catalogue *catalogue, struct text bundle, ui
 static int holder (const struct catalogue *catalogue, struct text bundle, struct lease_owner *out, struct arena *arena,
                    struct err *err)
 {
-    sqlite3_stmt *lease = database_ask (catalogue->db, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1", "t",
-                                        bundle);
+    LOCAL_STATEMENT lease = database_ask (catalogue->db, err, "SELECT token, run, beat FROM lease WHERE bundle = ?1",
+                                          "t", bundle);
     if (!lease)
         return -1;
     int row = database_step (catalogue->db, lease, "look up a lease", err);
@@ -64,7 +64,6 @@ static int holder (const struct catalogue *catalogue, struct text bundle, struct
         *out = (struct lease_owner){ .token = (uint64_t) sqlite3_column_int64 (lease, 0),
                                      .run = database_text (lease, 1, arena),
                                      .beat = (uint64_t) sqlite3_column_int64 (lease, 2) };
-    sqlite3_finalize (lease); /* its error is already in `err` */
     if (row < 0)
         return -1;
     if (out->run.len > NAME_MAX_BYTES || !text_is_utf8 (out->run))

@@ -256,11 +256,10 @@ static int find_before (struct catalogue *catalogue, const struct fact_generatio
 
 static int copy_in (const struct carried *carried, const char *dir, struct err *err)
 {
-    int to = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LOCAL_FD to = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return err_errno (err, ERR_IO, "cannot open %s", dir);
     int rc = copy_entries (&carried->manifest, carried->sealed, to, err);
-    close (to);
     return rc == 0 ? 0 : err_prefix (err, "cannot fill %.300s", dir);
 }
 
@@ -413,11 +412,10 @@ static int transfer_export_fill (const struct generation *from, const struct man
     snprintf (path, sizeof path, "%s/" TRANSFER_SEALED, part);
     if (mkdir (path, 0755) != 0)
         return err_errno (err, ERR_IO, "cannot make %s", path);
-    int to = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LOCAL_FD to = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return err_errno (err, ERR_IO, "cannot open %s", path);
     int rc = copy_all (from, manifest, to, err);
-    close (to);
     if (rc != 0 || write_files (manifest, part, json, err) != 0)
         return -1;
     return folder_sync (path, err) == 0 && folder_sync (part, err) == 0 ? 0 : -1;
@@ -478,19 +476,16 @@ static int export(const struct generation *from, const struct manifest *manifest
 int transfer_export (const char *root, const struct fact_generation *generation, const char *to, struct text json,
                      struct err *err)
 {
-    struct generation from;
+    LOCAL_GENERATION from = GENERATION_CLOSED;
     struct manifest manifest;
     LOCAL_ARENA arena = { 0 };
-    int rc = -1;
     if (catalogue_family_name_check (generation->bundle, err) != 0)
         return -1;
     struct text bundle_root = text_format (&arena, "%s/%.*s", root, TEXT_ARG (generation->bundle));
-    if (check_source (bundle_root, generation, &arena, err) == 0 &&
-        generation_open_root (&from, bundle_root, generation->token, false, err) == 0) {
-        if (generation_open (&from, err) == 0 &&
-            generation_read_manifest (&from, generation->sha256, &arena, &manifest, err) == 0)
-            rc = export(&from, &manifest, to, json, err);
-        generation_close (&from);
-    }
-    return rc;
+    if (check_source (bundle_root, generation, &arena, err) != 0 ||
+        generation_open_root (&from, bundle_root, generation->token, false, err) != 0 ||
+        generation_open (&from, err) != 0 ||
+        generation_read_manifest (&from, generation->sha256, &arena, &manifest, err) != 0)
+        return -1;
+    return export(&from, &manifest, to, json, err);
 }

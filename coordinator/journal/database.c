@@ -130,6 +130,11 @@ sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, st
     return NULL;
 }
 
+void statement_finalize_local (sqlite3_stmt **statement)
+{
+    sqlite3_finalize (*statement);
+}
+
 void database_close (sqlite3 *db)
 {
     int rc = sqlite3_close (db);
@@ -198,14 +203,13 @@ int database_change (sqlite3 *db, const char *doing, int *changed, struct err *e
 {
     va_list values;
     va_start (values, kinds);
-    sqlite3_stmt *statement = database_ask_list (db, err, sql, kinds, values);
+    LOCAL_STATEMENT statement = database_ask_list (db, err, sql, kinds, values);
     va_end (values);
     if (!statement)
         return -1;
     int rc = database_step (db, statement, doing, err);
     if (changed)
         *changed = sqlite3_changes (db);
-    sqlite3_finalize (statement); /* its error is already in `err` */
     return rc == SQLITE_DONE ? 0 : -1;
 }
 
@@ -220,12 +224,11 @@ int database_numbers (sqlite3 *db, const char *doing, uint64_t *numbers, int n, 
 {
     va_list values;
     va_start (values, kinds);
-    sqlite3_stmt *statement = database_ask_list (db, err, sql, kinds, values);
+    LOCAL_STATEMENT statement = database_ask_list (db, err, sql, kinds, values);
     va_end (values);
     int rc = statement ? database_step (db, statement, doing, err) : -1;
     for (int i = 0; i < n; i++)
         numbers[i] = rc == SQLITE_ROW ? (uint64_t) sqlite3_column_int64 (statement, i) : 0;
-    sqlite3_finalize (statement); /* its error is already in `err` */
     return rc;
 }
 

@@ -21,6 +21,8 @@ int database_file_create (const char *path, struct err *err);
  * programs). */
 int database_file_check (const char *path, enum database_use use, struct err *err);
 sqlite3 *database_open (const char *path, enum database_use use, int busy_ms, struct err *err);
+void statement_finalize_local (sqlite3_stmt **statement); /* its error is already told */
+#define LOCAL_STATEMENT __attribute__ ((cleanup (statement_finalize_local))) sqlite3_stmt * /* ends with its block */
 void database_close (sqlite3 *db); /* NULL is fine; statements must be finalized */
 /* Runs statements without results. `doing` is for the error: "begin a transaction". */
 int database_run (sqlite3 *db, const char *sql, const char *doing, struct err *err);

@@ -81,7 +81,7 @@ static const char schema[] =
 /* SQLite returns the resulting mode, without an error. */
 static int demand_wal (sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *pragma = database_prepare (db, "PRAGMA journal_mode = WAL", err);
+    LOCAL_STATEMENT pragma = database_prepare (db, "PRAGMA journal_mode = WAL", err);
     int rc = pragma ? sqlite3_step (pragma) : SQLITE_ERROR, done = -1;
     if (rc == SQLITE_ROW && strcmp ((const char *) sqlite3_column_text (pragma, 0), "wal") == 0)
         done = 0;
@@ -89,7 +89,6 @@ static int demand_wal (sqlite3 *db, struct err *err)
         err_set (err, ERR_IO, "SQLite cannot keep a write-ahead log beside the journal: is it on a local file system?");
     else if (pragma)
         database_fail (db, "set up the write-ahead log", err);
-    sqlite3_finalize (pragma); /* its error is already in `err` */
     return done;
 }
 

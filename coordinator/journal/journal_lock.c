@@ -1,6 +1,5 @@
 #include "coordinator/journal/journal_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -163,7 +162,7 @@ static int lock_holder (const char *path, bool mark, int64_t *pid, struct err *e
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct err why = { 0 };
     char name[PATH_MAX];
-    int fd = plain_file_open (journal_path_beside (path, mark ? ".mark" : ".lock", name), O_RDONLY, &why);
+    LOCAL_FD fd = plain_file_open (journal_path_beside (path, mark ? ".mark" : ".lock", name), O_RDONLY, &why);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -173,7 +172,6 @@ static int lock_holder (const char *path, bool mark, int64_t *pid, struct err *e
                  : err_errno (err, ERR_IO, "cannot find out whether a coordinator has locked %s", path);
     if (rc > 0)
         *pid = mark ? lock.l_start : pid_read (fd);
-    fd_close (fd); /* opened for reading: nothing to lose */
     return rc;
 }
 
@@ -205,9 +203,8 @@ int journal_lock_take (const char *path, struct err *err)
 uint64_t journal_last_alive_ms (const char *path)
 {
     struct stat at;
-    int fd = lock_open (path, O_RDONLY, NULL);
+    LOCAL_FD fd = lock_open (path, O_RDONLY, NULL);
     bool known = fd >= 0 && fstat (fd, &at) == 0 && at.st_mtim.tv_sec > 0;
-    fd_close (fd);
     return known ? (uint64_t) at.st_mtim.tv_sec * 1000 + (uint64_t) at.st_mtim.tv_nsec / 1000000 : 0;
 }
 
@@ -257,11 +254,9 @@ static bool process_holds (int64_t pid, const char *path)
     struct dirent *entry;
     bool holds = false;
     snprintf (folder, sizeof folder, "/proc/%" PRId64 "/fd", pid);
-    DIR *descriptors = opendir (folder);
+    LOCAL_DIR descriptors = opendir (folder);
     for (uint32_t n = 0; descriptors && !holds && n < DESCRIPTORS_MAX && (entry = readdir (descriptors)) != NULL; n++)
         holds = entry->d_name[0] != '.' && descriptor_holds (pid, entry->d_name, path);
-    if (descriptors)
-        closedir (descriptors);
     return holds;
 }
 

@@ -234,25 +234,18 @@ int journal_reader_seek (struct journal_reader *reader, uint64_t after_index, st
     }
     if (after_index > INT64_MAX)
         return 1;
-    sqlite3_stmt *at = database_prepare (reader->db, "SELECT chain FROM fact WHERE idx = ?1", NULL);
-    if (!at || sqlite3_bind_int64 (at, 1, (sqlite3_int64) after_index) != SQLITE_OK) {
-        sqlite3_finalize (at); /* repeats the error */
+    LOCAL_STATEMENT at = database_prepare (reader->db, "SELECT chain FROM fact WHERE idx = ?1", NULL);
+    if (!at || sqlite3_bind_int64 (at, 1, (sqlite3_int64) after_index) != SQLITE_OK)
         return read_failed (reader, after_index, err);
-    }
-    int rc = take_chain (reader, at, after_index, err);
-    sqlite3_finalize (at); /* its error is already in `err` */
-    return rc;
+    return take_chain (reader, at, after_index, err);
 }
 
 int journal_reader_seek_last (struct journal_reader *reader, struct err *err)
 {
-    sqlite3_stmt *newest = database_prepare (reader->db, "SELECT max (idx) FROM fact", NULL);
-    if (!newest || sqlite3_step (newest) != SQLITE_ROW) {
-        sqlite3_finalize (newest); /* repeats the error */
+    LOCAL_STATEMENT newest = database_prepare (reader->db, "SELECT max (idx) FROM fact", NULL);
+    if (!newest || sqlite3_step (newest) != SQLITE_ROW)
         return read_failed (reader, 0, err);
-    }
     sqlite3_int64 last = sqlite3_column_int64 (newest, 0);
-    sqlite3_finalize (newest); /* nothing failed */
     return last < 1 ? 1 : journal_reader_seek (reader, (uint64_t) last - 1, err);
 }
 
@@ -301,9 +294,8 @@ static sqlite3_stmt *journal_read_prepare (const struct journal_reader *reader, 
 
 static int reader_prepare (struct journal_reader *reader, struct err *err)
 {
-    sqlite3_stmt *meta = journal_read_prepare (reader, meta_values, err);
+    LOCAL_STATEMENT meta = journal_read_prepare (reader, meta_values, err);
     int rc = meta ? meta_check (reader, meta, err) : -1;
-    sqlite3_finalize (meta); /* its error is already in `err` */
     if (rc != 0)
         return -1;
     reader->facts = journal_read_prepare (reader, "SELECT idx, bytes, chain FROM fact WHERE idx > ?1 ORDER BY idx",

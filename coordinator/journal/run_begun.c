@@ -1,6 +1,5 @@
 #include "coordinator/journal/run_begun.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_private.h"
 #include "coordinator/journal/run_dir.h"
@@ -70,11 +70,8 @@ static bool somebody_makes (const struct run_dir *dir)
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char path[RUN_PATH_BYTES];
     snprintf (path, sizeof path, "%s/runs/" MAKING, dir->home);
-    int fd = plain_file_open (path, O_RDONLY, NULL);
-    bool made = fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-    if (fd >= 0)
-        close (fd);
-    return made;
+    LOCAL_FD fd = plain_file_open (path, O_RDONLY, NULL);
+    return fd >= 0 && fcntl (fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 /* ---- what it left ---- */
@@ -84,12 +81,11 @@ static bool is_empty (const struct run_dir *dir, const char *name)
 {
     struct dirent *entry;
     uint32_t n = 0;
-    DIR *folder = opendir (RUN_PATH (dir, name));
+    LOCAL_DIR folder = opendir (RUN_PATH (dir, name));
     if (folder == NULL)
         return errno == ENOENT;
     while (n <= 2 && (entry = readdir (folder)) != NULL)
         n++;
-    closedir (folder);
     return n <= 2; /* "." and ".." */
 }
 
@@ -205,7 +201,8 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
         return 0;
     if (!unbegun)
         return no_facts (dir, unbegun, err); /* damaged, and left as it is */
-    int making_fd = lock (dir->home, MAKING, F_WRLCK, HOLD_MS, "another sliceup process has been starting runs", err);
+    LOCAL_FD making_fd = lock (dir->home, MAKING, F_WRLCK, HOLD_MS, "another sliceup process has been starting runs",
+                               err);
     if (making_fd < 0)
         return -1;
     int lock_fd = journal_lock_take (RUN_PATH (dir, "journal.db"), err);
@@ -213,7 +210,6 @@ int run_begun_check_or_remove (const struct run_dir *dir, struct err *err)
         rc = remove_locked (dir, err);
         close (lock_fd);
     }
-    close (making_fd);
     return rc;
 }
 
@@ -256,12 +252,10 @@ static int remove_ended_locked (const struct run_dir *dir, struct err *err)
 
 int run_remove_ended (const struct run_dir *dir, struct err *err)
 {
-    int lock_fd = journal_lock_take (RUN_PATH (dir, "journal.db"), err);
+    LOCAL_FD lock_fd = journal_lock_take (RUN_PATH (dir, "journal.db"), err);
     if (lock_fd < 0)
         return -1;
-    int rc = remove_ended_locked (dir, err);
-    (void) close (lock_fd); /* of a file that is gone */
-    return rc;
+    return remove_ended_locked (dir, err);
 }
 
 int run_remove_leftovers (const char *home, uint32_t *removed, struct err *err)
@@ -271,14 +265,12 @@ int run_remove_leftovers (const char *home, uint32_t *removed, struct err *err)
     int rc = 0;
     *removed = 0;
     snprintf (path, sizeof path, "%.1024s/runs", home);
-    DIR *folder = home_folder_check (home, "runs", false, err) < 0 ? NULL : opendir (path);
+    LOCAL_DIR folder = home_folder_check (home, "runs", false, err) < 0 ? NULL : opendir (path);
     while (folder && rc == 0 && (entry = readdir (folder)) != NULL) {
         if (strncmp (entry->d_name, REMOVING, sizeof REMOVING - 1) != 0)
             continue;
         rc = folder_remove (removing_path (home, entry->d_name + sizeof REMOVING - 1, path), err);
         *removed += rc == 0;
     }
-    if (folder)
-        closedir (folder);
     return err && err->code ? -1 : rc;
 }

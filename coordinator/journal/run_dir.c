@@ -1,7 +1,6 @@
 #include "coordinator/journal/run_dir.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -15,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/safe_path.h"
 
 enum { RUNS_LISTED_MAX = 100000, CREATED_MAX_BYTES = 64 };
@@ -74,10 +74,9 @@ static int sign_unbegun (const struct run_dir *dir, struct err *err)
     snprintf (path, sizeof (path), "%s/runs", dir->home);
     if (folder_make (path, 0700, err) < 0)
         return -1;
-    int fd = open (run_dir_unbegun_path (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    LOCAL_FD fd = open (run_dir_unbegun_path (dir, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot create %s", path);
-    (void) close (fd); /* nothing was written */
     return 0;
 }
 
@@ -152,7 +151,7 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
     if (home_folder_check (home, "runs", false, err) < 0)
         return NULL;
     snprintf (path, sizeof (path), "%s/runs", home);
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     if (folder == NULL) {
         if (errno != ENOENT)
             err_errno (err, ERR_IO, "cannot list %s", path);
@@ -169,7 +168,6 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
         run->created_ms = created_ms ? created_ms : made_ms (&run->dir);
         run->held_ms = run_dir_held_ms (&run->dir, run->created_ms);
     }
-    closedir (folder);
     sort_items (runs, *n, sizeof (*runs), run_dir_newest_first);
     return runs ? runs : mem_alloc (sizeof (*runs));
 }
@@ -178,13 +176,12 @@ static struct listed *list_runs (const char *home, uint32_t *n, struct err *err)
 static int next_created (const char *home, unsigned long long *ms, struct err *err)
 {
     uint32_t n;
-    struct listed *runs = list_runs (home, &n, err);
+    LOCAL_MEM struct listed *runs = list_runs (home, &n, err);
     if (runs == NULL)
         return -1;
     *ms = clock_wall_ms ();
     for (uint32_t i = 0; i < n; i++)
         *ms = runs[i].held_ms >= *ms ? runs[i].held_ms + 1 : *ms;
-    mem_free (runs);
     return 0;
 }
 
@@ -231,13 +228,12 @@ int run_dir_create (struct run_dir *dir, const char *home, struct err *err)
 int run_dir_each (const char *home, run_dir_fn *fn, void *owner, struct err *err)
 {
     uint32_t n;
-    struct listed *runs = list_runs (home, &n, err);
+    LOCAL_MEM struct listed *runs = list_runs (home, &n, err);
     if (runs == NULL)
         return -1;
     int rc = 0;
     for (uint32_t i = 0; i < n && rc == 0; i++)
         rc = fn (owner, &runs[i].dir, runs[i].created_ms);
-    mem_free (runs);
     return rc;
 }
 
@@ -281,11 +277,10 @@ int run_dir_find (struct run_dir *dir, const char *home, const char *wanted, str
         return -1;
     if (wanted[0] == '\0')
         return err_set (err, ERR_USAGE, "an empty run id; expected an id, the beginning of one, or 'last'");
-    struct listed *runs = list_runs (home, &n, err);
+    LOCAL_MEM struct listed *runs = list_runs (home, &n, err);
     if (runs == NULL)
         return -1;
     int rc = run_dir_choose (runs, n, home, wanted, dir, err);
-    mem_free (runs);
     return rc < 0 ? -1 : run_dir_check (dir, err);
 }
 
@@ -310,16 +305,13 @@ const char *run_addresses_local (const struct run_addresses *hub)
 
 int run_addresses_save (const struct run_dir *dir, const struct run_addresses *hub, struct err *err)
 {
-    json_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach,
-                                "control_port", (int) hub->control_port, "bulk_port", (int) hub->bulk_port,
-                                "events_port", (int) hub->events_port, "public_key", hub->public_key);
-    char *text = json_dumps (object, JSON_COMPACT);
-    json_decref (object);
+    json_auto_t *object = json_pack ("{s:s, s:s, s:i, s:i, s:i, s:s}", "address", hub->address, "reach", hub->reach,
+                                     "control_port", (int) hub->control_port, "bulk_port", (int) hub->bulk_port,
+                                     "events_port", (int) hub->events_port, "public_key", hub->public_key);
+    LOCAL_MEM char *text = json_dumps (object, JSON_COMPACT);
     if (text == NULL)
         return err_set (err, ERR_IO, "cannot write hub.json: out of memory");
-    int rc = atomic_file_write (RUN_PATH (dir, "hub.json"), text, strlen (text), 0600, err);
-    free (text);
-    return rc;
+    return atomic_file_write (RUN_PATH (dir, "hub.json"), text, strlen (text), 0600, err);
 }
 
 static bool run_dir_take_port (const json_t *object, const char *name, uint16_t *port)

@@ -101,12 +101,12 @@ int calibration_add (const char *home, const struct measure_list *measures, stru
 static int calibration_store_read_all (sqlite3 *db, struct text signature, struct arena *arena,
                                        struct measure_list *out, struct err *err)
 {
-    sqlite3_stmt *row = database_ask (db, err,
-                                      "SELECT record FROM measure WHERE ?1 = '' OR signature = ?1"
-                                      " ORDER BY wall_ms DESC, rung, pass LIMIT ?2",
-                                      "ti", signature, (uint64_t) CALIBRATION_READ_MAX);
+    LOCAL_STATEMENT row = database_ask (db, err,
+                                        "SELECT record FROM measure WHERE ?1 = '' OR signature = ?1"
+                                        " ORDER BY wall_ms DESC, rung, pass LIMIT ?2",
+                                        "ti", signature, (uint64_t) CALIBRATION_READ_MAX);
     int rc = row ? 0 : -1;
-    struct measure *items = NULL;
+    LOCAL_MEM struct measure *items = NULL;
     uint32_t capacity = 0;
     while (rc == 0 && (rc = database_step (db, row, "read the measures", err)) == SQLITE_ROW) {
         items = mem_room (items, out->n, &capacity, 64, sizeof *items);
@@ -115,9 +115,7 @@ static int calibration_store_read_all (sqlite3 *db, struct text signature, struc
             err_set (err, ERR_DAMAGE, "%s holds a measure that cannot be read: move it away to start a new one",
                      sqlite3_db_filename (db, "main"));
     }
-    sqlite3_finalize (row); /* its error is already in `err` */
     out->items = arena_copy (arena, items, out->n * sizeof *items);
-    mem_free (items);
     return rc == SQLITE_DONE ? 0 : -1;
 }
 

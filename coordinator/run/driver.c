@@ -171,9 +171,8 @@ static void driver_begin (struct driver *driver)
 static const char *all_addresses (void)
 {
     struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-    int fd = socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    LOCAL_FD fd = socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool both = fd >= 0 && bind (fd, (struct sockaddr *) &own, sizeof own) == 0; /* switched off, :: is left */
-    fd_close (fd);
     return both ? "::" : "0.0.0.0";
 }
 

@@ -214,13 +214,12 @@ static void driver_catalogue_answer (struct driver *driver, struct asked *asked)
 
 static void catalogue_done (void *job)
 {
-    struct asked *asked = job;
+    LOCAL_MEM struct asked *asked = job;
     struct driver *driver = asked->driver;
     driver->now_ms = clock_boot_ms ();
     if (!asked->over_all)
         driver_catalogue_answer (driver, asked);
     arena_release (&asked->arena);
-    mem_free (asked);
 }
 
 /* ---- asking ---- */

@@ -8,7 +8,6 @@
 
 #include <sys/queue.h>
 
-#include "common/io/clock.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"
 #include "common/model/fact.h"

@@ -184,7 +184,7 @@ static void kit_store_keep (struct kit_store *store, struct blob *blob, struct b
 
 static void read_done (void *owner)
 {
-    struct job *job = owner;
+    LOCAL_MEM struct job *job = owner;
     struct kit_store *store = job->store;
     job->blob->reading = false;
     if (job->rc == 0)
@@ -192,7 +192,6 @@ static void read_done (void *owner)
     if (!store->closing)
         answer_waiting (store, job->blob, job->rc == 0 ? (struct text){ 0 } : text_of (job->err.text));
     buf_release (&job->bytes);
-    mem_free (job);
 }
 
 static void begin_reading (struct kit_store *store, struct blob *blob)
@@ -257,7 +256,7 @@ static void piece_work (void *owner)
 
 static void piece_done (void *owner)
 {
-    struct piece *piece = owner;
+    LOCAL_MEM struct piece *piece = owner;
     struct kit_store *store = piece->store;
     struct msg_chunk chunk = { .sha256 = piece->file.sha256,
                                .offset = piece->offset,
@@ -269,7 +268,6 @@ static void piece_done (void *owner)
     else if (!store->closing)
         store->answer (store->owner, piece->host, &chunk);
     mem_free (piece->bytes);
-    mem_free (piece);
 }
 
 /* One piece at a time for each host; it repeats other questions. */

@@ -34,12 +34,11 @@ struct held_effect *held_ready (struct held_effect_queue *queue, uint64_t durabl
 
 void held_done (struct held_effect_queue *queue)
 {
-    struct held_effect *held = STAILQ_FIRST (&queue->items);
+    LOCAL_MEM struct held_effect *held = STAILQ_FIRST (&queue->items);
     STAILQ_REMOVE_HEAD (&queue->items, next);
     queue->n--;
     mem_free ((void *) held->bytes.ptr);
     arena_release (&held->arena);
-    mem_free (held);
 }
 
 /* ---- remark queue ---- */

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "common/io/clock.h"
 #include "coordinator/run/driver_private.h"
 #include "test.h"
 
