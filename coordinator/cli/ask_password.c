@@ -66,7 +66,7 @@ static ssize_t ask_program (char *out)
 static int ask_password (struct text *out, struct err *err)
 {
     static _Alignas(PAGE_BYTES) char page[PAGE_BYTES];
-    int terminal = open ("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    LOCAL_FD terminal = open ("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     bool program = by_program (terminal >= 0);
     if (terminal < 0 && !program)
         return err_set (err, ERR_USAGE,
@@ -75,7 +75,6 @@ static int ask_password (struct text *out, struct err *err)
     (void) mlock (page, PAGE_BYTES);
     (void) madvise (page, PAGE_BYTES, MADV_DONTDUMP);
     ssize_t n = program ? ask_program (page) : ask_terminal (terminal, page);
-    fd_close (terminal);
     *out = (struct text){ page, n > 0 ? (uint32_t) strcspn (page, "\r\n") : 0 };
     if (out->len == 0 || out->len > PASSWORD_MAX_BYTES)
         return err_set (err, ERR_USAGE, "--ask-pass: expected a password of 1 to %d bytes from %s", PASSWORD_MAX_BYTES,

@@ -46,12 +46,10 @@ static int take_folder (const char *root, bool make, struct cache_location *targ
         return -1;
     if (make && folder_make (root, 0755, err) != 0)
         return -1;
-    char *real = realpath (root, NULL);
+    LOCAL_MEM char *real = realpath (root, NULL);
     if (!real)
         return err_errno (err, errno == ENOENT ? ERR_STATE : ERR_IO, "cannot find cache root %s", root);
-    int rc = cache_target_take_text (text_of (real), "the machine", target, err);
-    free (real);
-    return rc;
+    return cache_target_take_text (text_of (real), "the machine", target, err);
 }
 
 /* Does a rung of it use the cache? */

@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "common/base/duration.h"
 #include "common/io/clock.h"
@@ -46,7 +45,7 @@ static int name_one (const struct live_runs *runs, const char *hint, struct err 
 
 static int find_only (struct cancel *cancel, struct err *err)
 {
-    struct live_runs runs;
+    LOCAL_LIVE_RUNS runs = { 0 };
     int rc = live_runs_read (cancel->cli->home, false, &runs, err);
     if (rc == 0 && runs.n == 0) { /* else one that was interrupted */
         live_runs_release (&runs);
@@ -59,7 +58,6 @@ static int find_only (struct cancel *cancel, struct err *err)
                       cancel->cli->hint);
     else if (rc == 0)
         cancel->dir = runs.items[0].dir;
-    live_runs_release (&runs);
     return rc;
 }
 

@@ -6,7 +6,6 @@
 #define SLICEUP_COORDINATOR_CLI_CLI_H
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "common/base/err.h"

@@ -36,6 +36,7 @@ struct live_runs {
  * nobody has held for less than their limit exit, after which a worker without a coordinator ends, if their workers
  * outlive it (plan.h, start_plan.tied). Of a damaged one nobody can tell. */
 int live_runs_read (const char *home, bool interrupted, struct live_runs *runs, struct err *err);
+#define LOCAL_LIVE_RUNS __attribute__ ((cleanup (live_runs_release))) struct live_runs
 void live_runs_release (struct live_runs *runs);
 /* Appends "run 3fa9c1d2 of slice v6e, for 5 min 3 s, at rung dense (3 of 7)", or "..., interrupted 4 s ago, ...". */
 void live_run_print (const struct live_run *run, struct buf *out);

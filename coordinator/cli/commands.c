@@ -118,10 +118,9 @@ static int find_home (const char *wanted, bool make, char out[PATH_BYTES], struc
 {
     if (make && make_home (wanted, err) < 0)
         return -1;
-    char *real = realpath (wanted, NULL);
+    LOCAL_MEM char *real = realpath (wanted, NULL);
     bool fits = real && strlen (real) < PATH_BYTES - 200;
     snprintf (out, PATH_BYTES, "%s", fits ? real : "");
-    free (real);
     return fits || !make ? 0
                          : err_set (err, ERR_USAGE, "home '%s': cannot be resolved, or its path is too long", wanted);
 }
@@ -139,11 +138,10 @@ static const char *find_share (const char *program, char out[PATH_BYTES])
     const char *named = getenv ("SLICEUP_SHARE"), *slash = strrchr (program, '/');
     int len = slash ? (int) (slash - program) : 0;
     snprintf (beside, sizeof beside, "%.*s/../../share/sliceup/configs/..", len, program);
-    char *real = named ? NULL : realpath (beside, NULL);
+    LOCAL_MEM char *real = named ? NULL : realpath (beside, NULL);
     if (real)
         snprintf (out, PATH_BYTES, "%s", real);
     bool found = real != NULL;
-    free (real);
     return named ? named : found ? out : SLICEUP_SHARE_DIR;
 }
 

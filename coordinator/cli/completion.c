@@ -2,10 +2,10 @@
  *
  * Reads names of files only, and the slice file that the line names. Nothing is made, nobody is asked, and what cannot
  * be read proposes nothing. */
-#include <dirent.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/io/fd.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_dir.h"
@@ -63,15 +63,13 @@ static void propose_shipped (struct completion *completion, const char *kind)
 {
     char folder[RUN_PATH_BYTES];
     snprintf (folder, sizeof folder, "%s/configs/%s", completion->cli->share_dir, kind);
-    DIR *open = opendir (folder);
+    LOCAL_DIR open = opendir (folder);
     struct dirent *entry;
     while (open && (entry = readdir (open))) {
         const char *dot = strrchr (entry->d_name, '.');
         if (dot)
             propose (completion, (struct text){ 0 }, (struct text){ entry->d_name, (uint32_t) (dot - entry->d_name) });
     }
-    if (open)
-        closedir (open);
 }
 
 static int propose_run (void *owner, const struct run_dir *dir, uint64_t created_ms)

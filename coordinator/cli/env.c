@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,6 +7,7 @@
 #include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "common/io/program_start.h"
 #include "common/model/requirements.h"
 #include "coordinator/cli/arguments.h"
@@ -121,13 +121,11 @@ static void note_use (struct listing *list, struct environment *environment, con
 /* Every folder of `parent` that begins with `name`. */
 static void look_in (struct listing *list, const char *parent, const char *name, const struct use *use)
 {
-    DIR *folder = opendir (parent);
+    LOCAL_DIR folder = opendir (parent);
     struct dirent *entry;
     while (folder && (entry = readdir (folder)))
         if (entry->d_name[0] != '.' && strncmp (entry->d_name, name, strlen (name)) == 0)
             note_use (list, env_take (list, text_format (&list->arena, "%s/%s", parent, entry->d_name).ptr), use);
-    if (folder)
-        closedir (folder);
 }
 
 /* Environments stand beside each other as <env_dir>-py<version>. */
@@ -232,13 +230,12 @@ static int by_path (const void *a, const void *b)
 static int env_ls (struct cli *cli, const struct cli_arguments *arguments)
 {
     struct err err = { 0 };
-    struct listing *list = mem_alloc (sizeof *list);
+    LOCAL_MEM struct listing *list = mem_alloc (sizeof *list);
     list->cli = cli;
     int rc = env_look (list, &err);
     sort_items (list->items, list->n, sizeof list->items[0], by_path);
     int status = rc < 0 ? cli_fail (cli, &err) : arguments->values[CLI_JSON] ? print_json (list) : print_text (list);
     arena_release (&list->arena);
-    mem_free (list);
     return status;
 }
 

@@ -138,14 +138,12 @@ static int copy_run (struct cli *cli, const struct cli_arguments *arguments)
                  "'%s': expected the folder on the hosts behind the files, such as :/data or :work, which lies in the "
                  "home folder there",
                  to);
-    int fd = err.code ? -1 : pack (cli, arguments, &digest, &err);
+    LOCAL_FD fd = err.code ? -1 : pack (cli, arguments, &digest, &err);
     if (fd < 0)
         return cli_fail (cli, &err);
     const char *const words[] = { "/bin/sh", "-c", unpack_script, "sliceup-copy", to + 1, digest_hex (&digest, hex) };
     const struct exec_job job = { .words = words, .words_n = 6, .input_fd = fd };
-    int status = exec_job_run (cli, arguments, &job);
-    fd_close (fd);
-    return status;
+    return exec_job_run (cli, arguments, &job);
 }
 
 static const struct cli_option copy_options[] = { EXEC_HOST_OPTIONS, EXEC_PACE_OPTIONS, { 0 } };
@@ -234,7 +232,7 @@ static int64_t count_files (int fd, struct err *err)
     static const char *const words[] = { "/bin/sh", "-c", "ulimit -f 131072; exec tar -tvf -", NULL };
     LOCAL_BUF lines = { .max = LISTING_MAX_BYTES };
     int64_t n = 0;
-    int list = memfd_create ("outputs", MFD_CLOEXEC);
+    LOCAL_FD list = memfd_create ("outputs", MFD_CLOEXEC);
     if (list < 0 || lseek (fd, 0, SEEK_SET) < 0 || tar_run (words, fd, list, err) < 0 ||
         lseek (list, 0, SEEK_SET) < 0 || fd_read_all (list, &lines) < 0 || lines.overflow)
         n = err->code ? -1 : err_set (err, ERR_LIMIT, "it has too many files to be listed");
@@ -243,7 +241,6 @@ static int64_t count_files (int fd, struct err *err)
         struct text line = text_take_until (&rest, '\n');
         n = text_starts (line, "-") ? n + 1 : err_set (err, ERR_REFUSED, "it holds something that is no file");
     }
-    fd_close (list);
     return n;
 }
 
@@ -261,10 +258,9 @@ static int unpack (struct outputs *outputs, const struct arriving *at, struct er
         words[7 + i] = text_format (&arena, "--transform=s,^\\./%u\\.\\([^/]*\\)/output/,%.*s.\\1/,", i,
                                     TEXT_ARG (outputs->plan->rungs.items[i].id))
                            .ptr;
-    int rc = mkdir (into, 0700) < 0 ? err_errno (err, ERR_IO, "cannot make %s, expected that it is not there", into)
-             : lseek (at->fd, 0, SEEK_SET) < 0 ? err_errno (err, ERR_IO, "cannot read what arrived")
-                                               : tar_run (words, at->fd, -1, err);
-    return rc;
+    return mkdir (into, 0700) < 0 ? err_errno (err, ERR_IO, "cannot make %s, expected that it is not there", into)
+           : lseek (at->fd, 0, SEEK_SET) < 0 ? err_errno (err, ERR_IO, "cannot read what arrived")
+                                             : tar_run (words, at->fd, -1, err);
 }
 
 static void outputs_note_end (void *owner, struct text host, bool good)

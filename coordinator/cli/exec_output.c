@@ -139,7 +139,7 @@ static void put_body (const struct exec_output *output, const struct output_grou
 static void show_group (struct exec_output *output, uint32_t at)
 {
     const struct output_group *group = output_fold_group (output->fold, at);
-    bool *chosen = take_hosts (output, at);
+    LOCAL_MEM bool *chosen = take_hosts (output, at);
     LOCAL_BUF label = { .max = 1 << 20 };
     struct buf out = { .max = 16 * (size_t) OUTPUT_KEPT_BYTES + (1 << 20) };
     exec_report_put_hosts (output->ends, chosen, &label);
@@ -150,7 +150,6 @@ static void show_group (struct exec_output *output, uint32_t at)
         put_body (output, group, &out);
         output->labels[at] = text_copy (&output->arena, text_clip (buf_as_text (&label), LABEL_MAX_BYTES));
     }
-    mem_free (chosen);
     exec_output_print (output, &out);
 }
 
@@ -193,7 +192,7 @@ static void print_status (struct exec_output *output, struct buf *line)
 
 static void say_status (struct exec_output *output, uint64_t now_ms)
 {
-    struct text *names = mem_array (output->ends->n, sizeof *names);
+    LOCAL_MEM struct text *names = mem_array (output->ends->n, sizeof *names);
     char lasts[DURATION_TEXT_BYTES], limit[DURATION_TEXT_BYTES];
     LOCAL_BUF line = { .max = STATUS_MAX_BYTES };
     uint32_t n = 0;
@@ -206,7 +205,6 @@ static void say_status (struct exec_output *output, uint64_t now_ms)
     hostset_fold (names, n, &line);
     print_status (output, &line);
     output->said_ms = now_ms;
-    mem_free (names);
 }
 
 /* ---- all of it ---- */

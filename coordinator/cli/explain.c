@@ -36,15 +36,11 @@ static int explain_run (struct cli *cli, const struct cli_arguments *arguments)
     LOCAL_ARENA arena = { 0 };
     struct slice_receipt receipt;
     struct err err = { 0 };
-    int status;
-    struct board *board = NULL;
+    LOCAL_BOARD *board = NULL;
     if (run_begun_find_checked (&dir, cli->home, run ? run : "last", &err) < 0 ||
         receipt_build (&dir, &board, &arena, &receipt, &err) < 0)
-        status = cli_fail (cli, &err);
-    else
-        status = explain_show (cli, &receipt, board, arguments, &arena);
-    board_destroy (board);
-    return status;
+        return cli_fail (cli, &err);
+    return explain_show (cli, &receipt, board, arguments, &arena);
 }
 
 static const struct cli_option options[] = {

@@ -161,10 +161,9 @@ static int add_file (struct hostset *set, const char *path, struct err *err)
 static int add_source (struct hostset *set, const char *word, struct err *err)
 {
     LOCAL_BUF expression = { .max = HOST_INPUT_MAX_BYTES };
-    int rc = host_source_read (word, &expression, err);
-    if (rc == 0)
-        rc = hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
-    return rc;
+    if (host_source_read (word, &expression, err) != 0)
+        return -1;
+    return hostset_apply_expression (set, HOSTSET_ADD, buf_as_text (&expression), err);
 }
 
 static int add_hosts (const struct host_operand *operand, struct hostset *set, struct err *err)

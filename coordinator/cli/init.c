@@ -169,12 +169,11 @@ static int init_write_file (const char *path, const struct buf *out, struct err 
 
 static int write_slice (struct cli *cli, struct request *request)
 {
-    struct buf out = { .max = BYTES_MAX };
+    LOCAL_BUF out = { .max = BYTES_MAX };
     first_slice_write (&request->slice, &out);
     int status = request->out ? EXIT_HOLDS : cli_write_stdout (cli, &out);
     if (request->out && init_write_file (request->out, &out, &request->err) != 0)
         status = cli_fail (cli, &request->err);
-    buf_release (&out);
     if (status == EXIT_HOLDS)
         log_print (&cli->log, "next: %ssliceup check %s", request->out ? "" : "keep this as FILE, then ",
                    request->out ? request->out : "FILE");
@@ -200,11 +199,10 @@ static int init_run (struct cli *cli, const struct cli_arguments *arguments)
     buf_init (&request.notes, NOTES_MAX_BYTES);
     int rc = request.err.code ? -1 : make_slice (&request);
     struct text rest = buf_as_text (&request.notes), line;
-    struct buf shown;
-    for (buf_init (&shown, SHOWN_MAX_BYTES); text_cut (&rest, '\n', &line); buf_byte (&shown, '\n'))
+    LOCAL_BUF shown = { .max = SHOWN_MAX_BYTES };
+    for (; text_cut (&rest, '\n', &line); buf_byte (&shown, '\n'))
         buf_escaped (&shown, line, 0); /* they quote what the cloud and files say */
     fputs (buf_c (&shown), cli->log.to);
-    buf_release (&shown);
     int status = rc == 0 ? write_slice (cli, &request) : cli_fail (cli, &request.err);
     buf_release (&request.notes);
     arena_release (&request.arena);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/launch/launch_process.h"
@@ -187,10 +188,8 @@ int coordinator_signal (int pidfd, int signal, int value, struct err *err)
 int coordinator_ask_stands (const struct run_dir *dir, struct err *err)
 {
     int64_t pid;
-    int pidfd = journal_open_holder (RUN_PATH (dir, "journal.db"), &pid, err);
+    LOCAL_FD pidfd = journal_open_holder (RUN_PATH (dir, "journal.db"), &pid, err);
     if (pidfd < 0)
         return -1;
-    int rc = coordinator_signal (pidfd, SIGURG, 0, err);
-    close (pidfd);
-    return rc;
+    return coordinator_signal (pidfd, SIGURG, 0, err);
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io/fd.h"
 #include "coordinator/cli/logs.h"
 
 enum { HOLE_BYTES_LEAST = 4 };
@@ -192,12 +193,10 @@ int log_tail_read (const struct run_dir *dir, const struct board *board, const s
     char path[RUN_PATH_BYTES], *piece = mem_alloc (TAIL_BYTES);
     struct text rest = { 0 };
     struct buf lines = { .max = 16 * TAIL_BYTES };
-    int fd = log_output_open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
+    LOCAL_FD fd = log_output_open_log (run_dir_log_path (dir, &board->plan, source->host, &source->key, path), err);
     int rc = fd < 0 ? -1 : log_output_read_end (fd, piece, &rest, err);
     if (rest.len)
         log_output_put_body (rest, false, true, &lines);
-    if (fd >= 0)
-        close (fd);
     mem_free (piece);
     *out = buf_finish (&lines, arena);
     return rc;

@@ -8,6 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/monitor/follow.h"
@@ -149,8 +150,8 @@ static int show_output (struct logs *logs, const struct output *output, const ui
                         struct err *err)
 {
     bool there = false;
-    struct buf bytes = { .max = LOG_MAX_BYTES };
-    struct buf out = { .max = 8 * (size_t) LOG_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = LOG_MAX_BYTES };
+    LOCAL_BUF out = { .max = 8 * (size_t) LOG_MAX_BYTES };
     int rc = logs_read_output (logs, &output->source, &bytes, &there, err);
     if (rc == 0) {
         buf_puts (&out, logs->shown++ ? "\n" : "");
@@ -160,8 +161,6 @@ static int show_output (struct logs *logs, const struct output *output, const ui
         if (cli_write_stdout (logs->cli, &out) != EXIT_HOLDS)
             rc = err_set (err, ERR_IO, "the remaining output was not printed");
     }
-    buf_release (&out);
-    buf_release (&bytes);
     return rc;
 }
 
@@ -186,8 +185,8 @@ static int show_all (struct logs *logs, struct err *err)
         log_filter_list_workers (&logs->filter, logs->board, &sources);
     else
         log_filter_list_sources (&logs->filter, logs->board, &sources, &logs->everything);
-    struct output *outputs = mem_array (sources.n, sizeof (*outputs));
-    uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
+    LOCAL_MEM struct output *outputs = mem_array (sources.n, sizeof (*outputs));
+    LOCAL_MEM uint32_t *hosts = mem_array (sources.n, sizeof (*hosts));
     int rc = learn_outputs (logs, &sources, outputs, err);
     bool quiet_too = log_filter_is_default (&logs->filter) && !logs->everything && !logs->worker;
     for (uint32_t i = 0; i < sources.n && rc == 0 && !cli_reader_left (); i++) {
@@ -198,8 +197,6 @@ static int show_all (struct logs *logs, struct err *err)
     }
     if (rc == 0)
         hint (logs);
-    mem_free (hosts);
-    mem_free (outputs);
     mem_free (sources.items);
     return rc;
 }
@@ -287,7 +284,7 @@ static void grow (struct tails *tails, uint32_t at, bool last)
     char path[RUN_PATH_BYTES];
     struct tail *tail = &tails->items[at];
     run_dir_log_path (&tails->logs->dir, &tails->board->plan, tail->source.host, &tail->source.key, path);
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    LOCAL_FD fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     off_t size_bytes = fd >= 0 && fstat (fd, &st) == 0 ? st.st_size : 0; /* what is added meanwhile: the next look */
     ssize_t len = 0;
@@ -302,8 +299,6 @@ static void grow (struct tails *tails, uint32_t at, bool last)
     }
     if (len < 0 || (fd < 0 && errno != ENOENT))
         log_detail (&tails->logs->cli->log, "%s cannot be read: %s", path, strerror (errno));
-    if (fd >= 0)
-        close (fd);
 }
 
 static void grow_all (struct tails *tails, bool last)

@@ -126,15 +126,11 @@ static int receipt_run (struct cli *cli, const struct cli_arguments *arguments)
     struct slice_receipt receipt = { 0 };
     LOCAL_ARENA arena = { 0 };
     struct err err = { 0 };
-    int status;
-    struct board *board = NULL;
+    LOCAL_BOARD *board = NULL;
     if (build (cli, arguments, &board, &arena, &receipt, &err) < 0 ||
         (!host_filter_is_default (&hosts) && keep_hosts (&receipt, &hosts, &board->plan, &arena, &err) < 0))
-        status = cli_fail (cli, &err);
-    else
-        status = receipt_show (cli, arguments, &receipt, &board->plan, &arena);
-    board_destroy (board);
-    return status;
+        return cli_fail (cli, &err);
+    return receipt_show (cli, arguments, &receipt, &board->plan, &arena);
 }
 
 static const struct cli_option options[] = {

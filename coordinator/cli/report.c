@@ -1,9 +1,9 @@
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
@@ -64,13 +64,12 @@ static int look_at_folder (DIR *folder)
 /* It is made, or is empty, or holds a report, whose files are replaced. */
 static int make_folder (const char *path, struct err *err)
 {
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     if (!folder && errno == ENOENT)
         return folder_make (path, 0755, err);
     if (!folder)
         return err_errno (err, ERR_USAGE, "-o: cannot open the folder '%s'", path);
     int found = look_at_folder (folder);
-    closedir (folder);
     if (found < 0)
         return err_set (err, ERR_USAGE,
                         "'%s' holds other files and no report; name a new folder with -o, or an empty one", path);

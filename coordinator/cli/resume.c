@@ -86,11 +86,10 @@ static int check_hosts (const struct cli *cli, const struct run_dir *dir, struct
     LOCAL_ARENA arena = { 0 };
     struct plan plan;
     struct err unread = { 0 };
-    struct live_runs runs;
+    LOCAL_LIVE_RUNS runs = { 0 };
     int rc = live_runs_read (cli->home, true, &runs, err);
     if (rc == 0 && runs.n > 0 && !has_ended (dir) && run_facts_read_plan (dir, &arena, &plan, &unread) == 0)
         rc = live_runs_check_hosts (&runs, cli->hint, &plan, dir->id, err);
-    live_runs_release (&runs);
     return rc;
 }
 

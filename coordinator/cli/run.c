@@ -89,14 +89,10 @@ static int run_new (struct cli *cli, struct plan *plan, struct arena *arena, con
 /* One process of a home at a time: two that begin at once would not see each other. */
 static int check_hosts (struct cli *cli, const struct plan *plan, struct err *err)
 {
-    struct live_runs runs;
-    if ((cli->turn_fd = run_begun_take_turn (cli->home, err)) < 0)
+    LOCAL_LIVE_RUNS runs = { 0 };
+    if ((cli->turn_fd = run_begun_take_turn (cli->home, err)) < 0 || live_runs_read (cli->home, true, &runs, err) != 0)
         return -1;
-    int rc = live_runs_read (cli->home, true, &runs, err);
-    if (rc == 0)
-        rc = live_runs_check_hosts (&runs, cli->hint, plan, NULL, err);
-    live_runs_release (&runs);
-    return rc;
+    return live_runs_check_hosts (&runs, cli->hint, plan, NULL, err);
 }
 
 static int run_run (struct cli *cli, const struct cli_arguments *arguments)

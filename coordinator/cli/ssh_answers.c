@@ -162,7 +162,7 @@ int planning_pack_folder (const char *folder, struct buf *out, struct err *err)
         "echo \"$sizes\" | head -n 3 | numfmt --to=iec-i --suffix=B; exit 1; } >&2; all";
     struct asked asked;
     struct text bytes;
-    char *room = mem_alloc (KIT_FILE_MAX_BYTES);
+    LOCAL_MEM char *room = mem_alloc (KIT_FILE_MAX_BYTES);
     int rc = ssh_begin ("packing", (const char *[]){ "sh", "-c", script, "sh", folder, NULL }, KIT_FILE_MAX_BYTES,
                         &asked, err);
     if (rc == 0) {
@@ -171,7 +171,6 @@ int planning_pack_folder (const char *folder, struct buf *out, struct err *err)
     }
     if (rc == 0)
         buf_add_text (out, bytes);
-    mem_free (room);
     return rc;
 }
 
@@ -180,7 +179,7 @@ int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t
 {
     struct asked asked[AT_ONCE];
     struct text lines;
-    char *bytes = mem_alloc (ANSWER_MAX_BYTES);
+    LOCAL_MEM char *bytes = mem_alloc (ANSWER_MAX_BYTES);
     uint32_t started = 0, done = 0;
     int rc = 0;
     while (rc == 0 && done < n) {
@@ -198,6 +197,5 @@ int planning_ask_ssh (const char *file, const struct ssh_route *routes, uint32_t
         (void) ssh_end (&asked[done % AT_ONCE]);
         asked_close (&asked[done % AT_ONCE]);
     }
-    mem_free (bytes);
     return rc;
 }

@@ -145,14 +145,12 @@ static int learn_run (const struct cli *cli, const struct cli_arguments *argumen
                   : run_begun_find_checked (&out->dir, cli->home, run ? run : "last", err);
     if (rc < 0)
         return -1;
-    struct query *query = mem_alloc (sizeof (*query));
+    LOCAL_MEM struct query *query = mem_alloc (sizeof (*query));
     query->board = board;
     query->fn = fn;
     query->owner = owner;
     query->stacks = stacks;
-    rc = file ? learn_remote (cli, &key, query, out, err) : learn_here (cli, query, out, err);
-    mem_free (query);
-    return rc;
+    return file ? learn_remote (cli, &key, query, out, err) : learn_here (cli, query, out, err);
 }
 
 /* ---- status ---- */
@@ -177,14 +175,12 @@ static int status_show (const struct cli *cli, const struct board *board, const 
 
 static int status_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct board *board = board_create (BOARD_JUDGED_STATE);
+    LOCAL_BOARD *board = board_create (BOARD_JUDGED_STATE);
     struct learned learned;
     struct err err = { 0 };
     int rc = learn_run (cli, arguments, board, board_take_fact, board, false, &learned, &err);
     board->interrupted = !learned.pid && !board->ended;
-    int status = rc < 0 ? cli_fail (cli, &err) : status_show (cli, board, &learned, arguments->values[CLI_JSON]);
-    board_destroy (board);
-    return status;
+    return rc < 0 ? cli_fail (cli, &err) : status_show (cli, board, &learned, arguments->values[CLI_JSON]);
 }
 
 static const struct cli_option status_options[] = {
@@ -223,10 +219,10 @@ static void stacks_print (const struct board *board, const struct learned *learn
 
 static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
 {
-    struct board *board = board_create (BOARD_JUDGED_STATE);
+    LOCAL_BOARD *board = board_create (BOARD_JUDGED_STATE);
     struct learned learned;
     struct err err = { 0 };
-    struct buf out = { .max = STATUS_MAX_BYTES };
+    LOCAL_BUF out = { .max = STATUS_MAX_BYTES };
     int rc = learn_run (cli, arguments, board, board_take_fact, board, true, &learned, &err);
     if (rc == 0 && (board->ended || !learned.held))
         rc = err_set (&err, ERR_STATE,
@@ -236,11 +232,7 @@ static int stacks_run (struct cli *cli, const struct cli_arguments *arguments)
                       learned.dir.id);
     else if (rc == 0)
         stacks_print (board, &learned, cli->hint, arguments->values[CLI_JSON], &out);
-    int status = rc < 0 ? cli_fail (cli, &err) : cli_write_stdout (cli, &out);
-    if (rc < 0)
-        buf_release (&out);
-    board_destroy (board);
-    return status;
+    return rc < 0 ? cli_fail (cli, &err) : cli_write_stdout (cli, &out);
 }
 
 static const struct cli_option stacks_options[] = {
@@ -291,7 +283,7 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
     struct learned learned;
     struct err err = { 0 };
     int status = EXIT_HOLDS;
-    struct buf out = { .max = METRICS_MAX_BYTES };
+    LOCAL_BUF out = { .max = METRICS_MAX_BYTES };
     int rc = path ? metrics_file_check (path, &err) : 0;
     if (rc == 0)
         rc = learn_run (cli, arguments, feed_board (feed), metrics_on_fact, feed, false, &learned, &err);
@@ -309,7 +301,6 @@ static int metrics_run (struct cli *cli, const struct cli_arguments *arguments)
         status = cli_fail (cli, &err);
     else if (!path)
         return cli_write_stdout (cli, &out);
-    buf_release (&out);
     return status;
 }
 

@@ -185,7 +185,7 @@ int tpu_node_read (struct text json, bool external, struct arena *arena, struct 
 {
     struct reading reading = { slice, arena, notes, err };
     json_error_t where;
-    json_t *all = json_loadb (json.ptr, json.len, JSON_REJECT_DUPLICATES, &where);
+    json_auto_t *all = json_loadb (json.ptr, json.len, JSON_REJECT_DUPLICATES, &where);
     json_t *one = json_array_size (all) == 1 ? json_array_get (all, 0) : all;
     /* Resources of Compute Engine tell their kind, such as compute#instance; nodes tell none. */
     const char *kind = json_string_value (
@@ -205,7 +205,6 @@ int tpu_node_read (struct text json, bool external, struct arena *arena, struct 
         err_set (err, ERR_PARSE, "no node is here; " EXPECTED);
     else
         rc = json_object_get (one, "tpu") ? refuse_queued (&reading, one) : read_node (&reading, one, external);
-    json_decref (all);
     return rc;
 }
 

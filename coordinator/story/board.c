@@ -57,6 +57,11 @@ void board_destroy (struct board *board)
     mem_free (board);
 }
 
+void board_destroy_local (struct board **board)
+{
+    board_destroy (*board);
+}
+
 /* ---- the run and its hosts ---- */
 
 /* A silence that ends as a loss is one time away. */

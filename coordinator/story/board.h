@@ -238,6 +238,8 @@ struct board {
 
 struct board *board_create (enum board_keep keep);
 void board_destroy (struct board *board); /* NULL is fine */
+void board_destroy_local (struct board **board);
+#define LOCAL_BOARD __attribute__ ((cleanup (board_destroy_local))) struct board /* ends with its block */
 void board_apply (struct board *board, const struct fact *fact);
 void board_take_fact (void *board, const struct fact *fact); /* the same, for whoever reads facts */
 
