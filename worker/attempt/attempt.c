@@ -76,7 +76,7 @@ static struct exec *start_copy (struct attempt *attempt, const struct command *c
 static struct exec *spawn_program (struct attempt *attempt, const struct command *command, const struct command *stage,
                                    int report, struct err *err)
 {
-    int peer_fd = attempt->channel ? channel_take_program_fd (attempt->channel) : -1;
+    LOCAL_FD peer_fd = attempt->channel ? channel_take_program_fd (attempt->channel) : -1;
     struct spawn_request spawn = { .program = stage->program,
                                    .argv = stage->argv,
                                    .envp = stage->envp,
@@ -89,7 +89,6 @@ static struct exec *spawn_program (struct attempt *attempt, const struct command
     struct exec *exec = attempt->copies ? start_copy (attempt, command, stage, spawn) : NULL;
     if (!exec)
         exec = looks ? exec_start_on_host (&spawn, err) : exec_start (&spawn, err);
-    fd_close (peer_fd);
     output_close_write (attempt->output);
     return exec;
 }

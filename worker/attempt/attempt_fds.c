@@ -122,12 +122,11 @@ static struct text look_read_stacks (struct attempt *attempt, uint64_t from, uin
 {
     struct stat at = { 0 };
     struct text path = text_format (&attempt->look.arena, "%.*s/" COMMAND_STACKS, TEXT_ARG (attempt->scratch));
-    int fd = plain_file_open (path.ptr, O_RDONLY, NULL);
+    LOCAL_FD fd = plain_file_open (path.ptr, O_RDONLY, NULL);
     *size = fd >= 0 && fstat (fd, &at) == 0 ? (uint64_t) at.st_size : 0;
     uint64_t len = *size > from ? least_u64 (*size - from, STACKS_MAX_BYTES) : 0;
     char *bytes = arena_alloc (&attempt->look.arena, len + 1);
     ssize_t got = len ? pread (fd, bytes, len, (off_t) (*size - len)) : 0;
-    fd_close (fd);
     return (struct text){ bytes, got > 0 ? (uint32_t) got : 0 };
 }
 

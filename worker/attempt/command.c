@@ -434,11 +434,10 @@ static int make_line (const struct msg_run *run, const struct command_context *c
     if (rung_is_builtin (&run->rung, "facts"))
         add_profile (args, run, context);
     json_object_set_new (line, "args", args);
-    char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
+    LOCAL_MEM char *text = rc == 0 ? json_dumps (line, JSON_COMPACT) : NULL;
     assert (text || rc < 0);
     if (text)
         *out = text_copy (arena, text_of (text));
-    free (text);
     json_decref (line);
     return rc;
 }

@@ -72,7 +72,7 @@ static bool counters_read_all (int fd, off_t at, struct text *text, char *bytes,
 static bool counters_read_end (const struct source *source, struct arena *arena, struct xla_text_piece *out)
 {
     struct stat status;
-    int fd = plain_file_open (source->path, O_RDONLY, NULL);
+    LOCAL_FD fd = plain_file_open (source->path, O_RDONLY, NULL);
     if (fd < 0)
         return false;
     bool is_read = fstat (fd, &status) == 0 && status.st_size > (off_t) source->from;
@@ -84,7 +84,6 @@ static bool counters_read_end (const struct source *source, struct arena *arena,
         is_read = counters_read_all (fd, at, &out->text, arena_alloc (arena, (size_t) look_bytes),
                                      (uint32_t) look_bytes);
     }
-    close (fd);
     return is_read;
 }
 
@@ -100,9 +99,8 @@ static uint64_t requests_of (const struct xla_metrics *metrics)
 static bool read_first (const char *path, struct arena *arena, struct xla_metrics *out)
 {
     struct xla_text_piece piece = { .text = { .ptr = arena_alloc (arena, FILE_LOOK_BYTES) } };
-    int fd = plain_file_open (path, O_RDONLY, NULL);
+    LOCAL_FD fd = plain_file_open (path, O_RDONLY, NULL);
     bool is_read = fd >= 0 && counters_read_all (fd, 0, &piece.text, (char *) piece.text.ptr, FILE_LOOK_BYTES);
-    fd_close (fd);
     if (!is_read || !text_starts (piece.text, FIRST_HEAD))
         return false;
     struct text whole = piece.text;
@@ -142,10 +140,10 @@ static bool begins_again (const char *path, struct later *later)
 {
     static const char head[] = "\n" FIRST_HEAD;
     enum { KEPT = sizeof head - 1 };
-    char *piece = mem_alloc (FILE_LOOK_BYTES);
+    LOCAL_MEM char *piece = mem_alloc (FILE_LOOK_BYTES);
     uint64_t looked_bytes = 0;
     bool again = false;
-    int fd = plain_file_open (path, O_RDONLY, NULL);
+    LOCAL_FD fd = plain_file_open (path, O_RDONLY, NULL);
     struct text text = { .ptr = piece };
     for (bool more = fd >= 0; more && !again && looked_bytes < SCAN_BYTES_MAX;) {
         more = counters_read_all (fd, (off_t) looked_bytes, &text, piece, FILE_LOOK_BYTES) &&
@@ -153,8 +151,6 @@ static bool begins_again (const char *path, struct later *later)
         again = text_find (text, text_of (head), NULL);
         looked_bytes += text.len - (more ? KEPT : 0);
     }
-    fd_close (fd);
-    mem_free (piece);
     later->is_known = later->is_known && looked_bytes < SCAN_BYTES_MAX;
     return again;
 }

@@ -1,9 +1,9 @@
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/model/msg.h"
 #include "common/wire/wire.h"
 #include "worker/attempt/attempt.h"
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,12 +18,11 @@ int result_store_save (const char *directory, const struct result *result, struc
     wire_put_record (&bytes, &result_record, result);
     struct text path = attempt_file_path (&arena, directory, "results", &result->key, SUFFIX);
     struct text folder = text_format (&arena, "%s/results", directory);
-    int rc = bytes.overflow ? err_set (err, ERR_LIMIT, "a result is larger than %d bytes", MSG_MAX_BYTES) : 0;
-    if (rc == 0)
-        rc = folder_make (folder.ptr, 0700, err);
-    if (rc == 0)
-        rc = atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err);
-    return rc;
+    if (bytes.overflow)
+        return err_set (err, ERR_LIMIT, "a result is larger than %d bytes", MSG_MAX_BYTES);
+    if (folder_make (folder.ptr, 0700, err) != 0)
+        return -1;
+    return atomic_file_write (path.ptr, bytes.ptr, bytes.len, 0600, err);
 }
 
 int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err)
@@ -38,14 +37,11 @@ static int recall_file (const char *path, result_store_fn *fn, void *owner, stru
     LOCAL_ARENA arena = { 0 };
     struct result result = { 0 };
     LOCAL_BUF bytes = { .max = MSG_MAX_BYTES };
-    int rc = file_read (path, &bytes, err);
-    if (rc == 0)
-        rc = wire_get_record (buf_as_text (&bytes), &result_record, &result, &arena, err);
-    if (rc == 0)
-        fn (owner, &result);
-    else
-        err_prefix (err, "%s", path);
-    return rc;
+    if (file_read (path, &bytes, err) != 0 ||
+        wire_get_record (buf_as_text (&bytes), &result_record, &result, &arena, err) != 0)
+        return err_prefix (err, "%s", path);
+    fn (owner, &result);
+    return 0;
 }
 
 static void put_aside (const char *path)
@@ -66,7 +62,7 @@ int result_store_recall (const char *directory, result_store_fn *fn, void *owner
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
     if (snprintf (folder, sizeof folder, "%s/results", directory) >= (int) sizeof folder)
         return err_set (err, ERR_LIMIT, "the path %s is too long", directory);
-    DIR *entries = opendir (folder);
+    LOCAL_DIR entries = opendir (folder);
     if (!entries)
         return errno == ENOENT ? 0 : err_errno (err, ERR_IO, "cannot read %s", folder);
     int rc = 0;
@@ -79,6 +75,5 @@ int result_store_recall (const char *directory, result_store_fn *fn, void *owner
         put_aside (path);
         rc = -1;
     }
-    closedir (entries);
     return rc;
 }

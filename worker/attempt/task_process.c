@@ -1,5 +1,4 @@
 /* task_process.c - the process of a task, and its work. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -52,10 +51,10 @@ static int scan_file (const struct printed_log *place, struct classify_run *run,
     bool in_tail = place->output_bytes > place->cut.tail_from;
     uint64_t behind_bytes = in_tail ? place->output_bytes - place->cut.tail_from : 0;
     uint64_t most = in_tail || ends_in_cut (place) ? place->cut.tail_at + behind_bytes : place->output_bytes;
-    int fd = plain_file_open (place->log, O_RDONLY, err); /* the program could have put anything in its place */
+    LOCAL_FD fd = plain_file_open (place->log, O_RDONLY, err); /* the program could have put anything in its place */
     if (fd < 0)
         return err_prefix (err, "the log");
-    char *piece = mem_alloc (PIECE_BYTES);
+    LOCAL_MEM char *piece = mem_alloc (PIECE_BYTES);
     ssize_t got = 1;
     while (*bytes < most && got != 0) {
         uint64_t left_bytes = most - *bytes;
@@ -65,10 +64,7 @@ static int scan_file (const struct printed_log *place, struct classify_run *run,
         classify_bytes (run, (struct text){ piece, (uint32_t) got });
         *bytes += (uint64_t) got;
     }
-    int rc = got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s to search it for signatures", place->log) : 0;
-    mem_free (piece);
-    close (fd);
-    return rc;
+    return got < 0 ? err_errno (err, ERR_IO, "cannot read the log %s to search it for signatures", place->log) : 0;
 }
 
 /* Sets each one's offset in the whole output; lines after a cut are not counted. */

@@ -219,7 +219,7 @@ static int measure_room (struct cache_builtin *builtin, struct err *err)
 /* Programs compiled for other hardware may load and then crash, so each kind has its own family. */
 static void say_hardware (struct cache_builtin *builtin)
 {
-    struct host_fact_list *list = mem_alloc (sizeof *list);
+    LOCAL_MEM struct host_fact_list *list = mem_alloc (sizeof *list);
     host_fact_list_init (list, &host_fact_roots_real);
     machine_facts (list);
     device_facts (list);
@@ -229,7 +229,6 @@ static void say_hardware (struct cache_builtin *builtin)
                      TEXT_ARG (host_fact_find (list, "pci.google")), TEXT_ARG (host_fact_find (list, "pci.nvidia"))));
     protocol_writer_fact (builtin->writer, FACT_CPU, host_fact_find (list, "cpu.model"));
     host_fact_list_release (list);
-    mem_free (list);
 }
 
 /* ---- the level ---- */

@@ -1,6 +1,7 @@
 #include "worker/builtin/builtin.h"
 
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "worker/process/exec.h"
 #include "worker/process/self.h"
 #include "worker/process/subprocess.h"
@@ -280,7 +281,7 @@ static bool preflight_read_options (int argc, char **argv, struct options *optio
 /* Every start waits for the brief answer, so it skips checks that give only notes. */
 static int look_and_say (const struct options *options)
 {
-    struct host_check_results *host = mem_alloc (sizeof *host);
+    LOCAL_MEM struct host_check_results *host = mem_alloc (sizeof *host);
     struct preflight preflight;
     host_check_run (host, options->directory, options->python || options->brief ? options->python : "python3");
     if (!options->brief)
@@ -289,7 +290,6 @@ static int look_and_say (const struct options *options)
     (options->json ? say_json : options->brief ? say_brief : say_lines) (&preflight);
     bool ready = preflight_is_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
     arena_release (&preflight.arena);
-    mem_free (host);
     return !said ? EXIT_NOT_SAID : ready ? EXIT_READY : EXIT_MISSING;
 }
 
@@ -353,7 +353,7 @@ static void probe_directory (struct host_check_results *host)
         host->directory_error = ENAMETOOLONG;
         return;
     }
-    int fd = mkostemp (path, O_CLOEXEC);
+    LOCAL_FD fd = mkostemp (path, O_CLOEXEC);
     host->directory_error = error_of (fd);
     if (fd < 0)
         return;
@@ -363,7 +363,6 @@ static void probe_directory (struct host_check_results *host)
         host->directory_noexec = disk.f_flag & ST_NOEXEC;
         host->directory_free_bytes = (uint64_t) disk.f_bavail * disk.f_frsize;
     }
-    close (fd);
 }
 
 /* ---- Python ---- */

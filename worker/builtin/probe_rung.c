@@ -1,8 +1,8 @@
 #include "worker/builtin/builtin.h"
 
+#include "common/io/fd.h"
 #include "worker/probe/probe_run.h"
 #include "worker/protocol/protocol_writer.h"
-#include <dirent.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +32,12 @@ static int find_site (struct probe *probe, const char *env, struct text *site, s
     struct text lib = text_format (&probe->arena, "%s/lib", env);
     struct dirent *entry;
     uint32_t n = 0;
-    DIR *folder = opendir (lib.ptr);
+    LOCAL_DIR folder = opendir (lib.ptr);
     if (!folder)
         return err_errno (err, ERR_IO, "cannot read the environment's folder %.200s", lib.ptr);
     while ((entry = readdir (folder)))
         if (strncmp (entry->d_name, "python3.", 8) == 0 && n++ == 0)
             *site = text_format (&probe->arena, "%.*s/%s/site-packages", TEXT_ARG (lib), entry->d_name);
-    closedir (folder);
     if (n == 1)
         return 0;
     return err_set (err, ERR_STATE,

@@ -149,7 +149,7 @@ static void ways_hear (int fd, uint64_t until_ms, char heard[HELLO_BYTES])
 static const char *ways_connect (uint32_t peer, const struct addrinfo *to, char heard[HELLO_BYTES])
 {
     uint64_t until_ms = clock_boot_ms () + ANSWER_MS;
-    int fd = tcp_connect (to, until_ms);
+    LOCAL_FD fd = tcp_connect (to, until_ms);
     const char *why = fd >= 0                 ? NULL
                       : errno == ETIMEDOUT    ? "no answer"
                       : errno == ECONNREFUSED ? "refused"
@@ -159,8 +159,6 @@ static const char *ways_connect (uint32_t peer, const struct addrinfo *to, char 
         ways_hear (fd, until_ms, heard);
         why = ways_compare (peer, heard);
     }
-    if (fd >= 0)
-        (void) close (fd);
     return why;
 }
 

@@ -1,6 +1,5 @@
 #include "worker/environment/restore_state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/model/plan.h"
 #include "common/model/requirements.h"
 #include "worker/process/subprocess.h"
@@ -27,13 +27,12 @@ static int builder_join (const char *path, const char *name, char out[PATH_MAX_B
 
 static bool is_empty (const char *path)
 {
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     int names = 0;
     if (!folder)
         return false;
     while (names <= 2 && readdir (folder))
         names++;
-    closedir (folder);
     return names <= 2; /* "." and ".." */
 }
 

@@ -5,7 +5,6 @@
 #include "common/io/fd.h"
 #include "common/model/record.h"
 #include "common/model/result.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -45,20 +44,18 @@ static void parse_headers (struct text rest, struct text *name, struct text *ver
 static ssize_t read_start (int folder, char *bytes, size_t max)
 {
     /* O_NONBLOCK: a pipe of that name must not stop us. */
-    int fd = openat (folder, "METADATA", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    LOCAL_FD fd = openat (folder, "METADATA", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
-    ssize_t got = fd_read_whole (fd, bytes, max);
-    close (fd);
-    return got;
+    return fd_read_whole (fd, bytes, max);
 }
 
 static int read_package (int site, const char *folder_name, struct arena *arena, struct package *out, struct err *err)
 {
     char shown[TREE_SHOWN_BYTES];
     struct text name = { 0 }, version = { 0 };
-    char *bytes = mem_alloc (HEADER_BYTES_MAX);
-    int folder = openat (site, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    LOCAL_MEM char *bytes = mem_alloc (HEADER_BYTES_MAX);
+    LOCAL_FD folder = openat (site, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t len = folder < 0 ? -1 : read_start (folder, bytes, HEADER_BYTES_MAX);
     if (len > 0)
         parse_headers ((struct text){ bytes, (uint32_t) len }, &name, &version);
@@ -66,8 +63,6 @@ static int read_package (int site, const char *folder_name, struct arena *arena,
     if (good)
         *out = (struct package){ requirement_normal_name (name, arena), text_copy (arena, version),
                                  text_copy (arena, text_of (folder_name)) };
-    fd_close (folder);
-    mem_free (bytes);
     if (good)
         return 0;
     return err_set (err, ERR_DAMAGE, "%s has no METADATA file with a name and a version",
@@ -108,11 +103,10 @@ static int installed_read_all (DIR *site, struct arena *arena, struct installed 
 int installed_read (const char *site, struct arena *arena, struct installed *out, struct err *err)
 {
     struct installed all = { .items = arena_array (arena, REQUIREMENTS_MAX, sizeof *all.items) };
-    DIR *stream = opendir (site);
+    LOCAL_DIR stream = opendir (site);
     if (!stream)
         return err_errno (err, ERR_IO, "cannot read %.300s", site);
     int rc = installed_read_all (stream, arena, &all, err);
-    closedir (stream);
     if (rc)
         return -1;
     qsort (all.items, all.n, sizeof *all.items, installed_by_name);

@@ -3,6 +3,7 @@
 #include "common/base/path.h"
 #include "common/cache/generation.h"
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/model/plan.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -283,12 +284,10 @@ static const char *check_row (const struct look *look, const struct installed_re
     char path[2 * PATH_MAX];
     if (snprintf (path, sizeof path, "%s/%s", look->site, row->path.ptr) >= (int) sizeof path)
         return "has a path that is too long";
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    LOCAL_FD fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? "is missing" : "cannot be read";
-    const char *how = installed_files_read_bytes (fd, row, seen);
-    close (fd);
-    return how;
+    return installed_files_read_bytes (fd, row, seen);
 }
 
 /* What lies outside of site-packages holds the path of the environment. */

@@ -145,12 +145,10 @@ static int make_folder_of (struct text path, struct arena *arena, struct err *er
 static int copy_one (const struct kit_file *file, struct text in, struct text to, struct arena *arena, struct err *err)
 {
     LOCAL_BUF bytes = { .max = KIT_FILE_MAX_BYTES };
-    int rc = make_folder_of (to, arena, err);
-    if (rc == 0)
-        rc = file_read (in.ptr, &bytes, err);
-    if (rc == 0)
-        rc = kit_write_file (to.ptr, buf_as_text (&bytes), err);
-    return rc < 0 ? err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name)) : 0;
+    if (make_folder_of (to, arena, err) != 0 || file_read (in.ptr, &bytes, err) != 0 ||
+        kit_write_file (to.ptr, buf_as_text (&bytes), err) != 0)
+        return err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name));
+    return 0;
 }
 
 static int copy_all (const struct kit_list *list, const char *directory, struct text to, struct arena *arena,

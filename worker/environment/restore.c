@@ -456,7 +456,7 @@ static int run (struct restore *restore)
 int restore_main (int argc, char **argv)
 {
     struct err err;
-    struct restore *restore = mem_alloc (sizeof *restore);
+    LOCAL_MEM struct restore *restore = mem_alloc (sizeof *restore);
     int rc = getenv ("SLICEUP_FD") ? -1 : request_from_words (restore, argc, argv);
     restore->lock = -1;
     if (rc < 0) {
@@ -469,6 +469,5 @@ int restore_main (int argc, char **argv)
     if (restore->pins_bytes.max)
         buf_release (&restore->pins_bytes);
     arena_release (&restore->arena);
-    mem_free (restore);
     return rc;
 }

@@ -5,7 +5,6 @@
 #include "common/io/fd.h"
 #include "common/io/proc.h"
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,11 +42,11 @@ static bool group_has_tpu (const struct host_fact_roots *roots, const char *grou
     char devices[PATH_MAX_BYTES + 1];
     struct dirent *entry;
     bool found = false, others = false;
-    DIR *folder = device_users_fits (
-                      snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
-                      sizeof devices)
-                      ? opendir (devices)
-                      : NULL;
+    LOCAL_DIR folder = device_users_fits (
+                           snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
+                           sizeof devices)
+                           ? opendir (devices)
+                           : NULL;
     if (!folder)
         return true;
     while (!found && (entry = readdir (folder)))
@@ -55,7 +54,6 @@ static bool group_has_tpu (const struct host_fact_roots *roots, const char *grou
             found = is_google (devices, entry->d_name);
             others = true;
         }
-    closedir (folder);
     return found || !others;
 }
 
@@ -93,7 +91,7 @@ static enum device_kind holds_device (struct search *search, const char *pid, ch
     struct dirent *entry;
     if (!device_users_fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
         return found;
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     if (!folder) {
         search->out->blind |= errno != ENOENT && errno != ESRCH; /* a process that just ended is not hidden */
         return found;
@@ -107,7 +105,6 @@ static enum device_kind holds_device (struct search *search, const char *pid, ch
             memcpy (device, target, sizeof target);
         }
     }
-    closedir (folder);
     return found;
 }
 
@@ -208,13 +205,12 @@ void device_users_find (const struct host_fact_roots *roots, enum device_users_o
     LOCAL_ARENA listed = { 0 };
     uint32_t *pids;
     *out = (struct device_users){ 0 };
-    DIR *folder = opendir (roots->proc);
+    LOCAL_DIR folder = opendir (roots->proc);
     if (!folder) {
         out->blind = true;
         return;
     }
     uint32_t n = list_pids (folder, &listed, &pids);
-    closedir (folder);
     look_at_all (&search, pids, n, until_ms);
     qsort (out->items, out->n, sizeof out->items[0], by_pid);
 }

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -136,7 +135,7 @@ bool host_fact_read_file (struct host_fact_list *list, const char *root, const c
     char name[PATH_MAX_BYTES + 1], *bytes;
     int len = snprintf (name, sizeof name, "%s%s", root, path);
     assert (len > 0 && (size_t) len < sizeof name);
-    int fd = open_regular (name);
+    LOCAL_FD fd = open_regular (name);
     if (fd < 0)
         return unreadable (list, out);
     bytes = mem_alloc (FACT_FILE_BYTES);
@@ -146,7 +145,6 @@ bool host_fact_read_file (struct host_fact_list *list, const char *root, const c
         got--;
     if (good)
         *out = text_copy (&list->arena, (struct text){ bytes, (uint32_t) got });
-    close (fd);
     mem_free (bytes);
     return good;
 }
@@ -198,14 +196,13 @@ struct name_list host_fact_folder_names (struct host_fact_list *list, const char
     struct name_list names = { 0 };
     struct dirent *entry;
     snprintf (folder_name, sizeof folder_name, "%s%s", root, path);
-    DIR *folder = opendir (folder_name);
+    LOCAL_DIR folder = opendir (folder_name);
     if (!folder)
         return names;
     names.items = arena_array (&list->arena, FACT_NAMES_MAX, sizeof *names.items);
     while (names.n < FACT_NAMES_MAX && (entry = readdir (folder)))
         if (entry->d_name[0] != '.' && !strncmp (entry->d_name, prefix, strlen (prefix)))
             names.items[names.n++] = text_copy (&list->arena, text_of (entry->d_name));
-    closedir (folder);
     sort_items (names.items, names.n, sizeof *names.items, text_order);
     return names;
 }

@@ -47,7 +47,7 @@ static int too_slow (const char *path, uint64_t total, struct err *err)
 
 static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *total, struct err *err)
 {
-    uint8_t *chunk = mem_alloc (CHUNK_BYTES);
+    LOCAL_MEM uint8_t *chunk = mem_alloc (CHUNK_BYTES);
     uint64_t until_ms = clock_boot_ms () + LIBRARY_READ_MS;
     ssize_t got;
     int rc = 0;
@@ -65,7 +65,6 @@ static int digest_fd (int fd, const char *path, XXH3_state_t *state, uint64_t *t
         else
             XXH3_128bits_update (state, chunk, (size_t) got);
     }
-    mem_free (chunk);
     return rc;
 }
 
@@ -121,11 +120,10 @@ int library_xxh128 (const char *path, struct arena *arena, struct text *hex, uin
     char digits[LIBRARY_HEX_BYTES + 1];
     uint64_t size = 0;
     /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LOCAL_FD fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open %.300s to compute its digest", path);
     int rc = digest_open (fd, path, digits, &size, err);
-    close (fd);
     if (rc < 0)
         return -1;
     *hex = text_copy (arena, text_of (digits));
@@ -194,10 +192,8 @@ static struct text version_in (struct arena *arena, const char *bytes, size_t le
 /* Not gnu_get_libc_version: a bundled worker has a libc of its own. */
 static struct text libc_version (struct host_fact_list *list, const char *path)
 {
-    char *bytes = mem_alloc (LIBC_BYTES_MAX);
-    struct text version = version_in (&list->arena, bytes, file_read_start (path, bytes, LIBC_BYTES_MAX));
-    mem_free (bytes);
-    return version;
+    LOCAL_MEM char *bytes = mem_alloc (LIBC_BYTES_MAX);
+    return version_in (&list->arena, bytes, file_read_start (path, bytes, LIBC_BYTES_MAX));
 }
 
 void library_facts (struct host_fact_list *list, const char *libtpu)

@@ -141,11 +141,9 @@ static bool send_packet (int channel_fd, struct text bytes, const int *fds, uint
 static bool send_library (int channel_fd)
 {
     size_t bytes = (size_t) (preload_library_end - preload_library);
-    int fd = memfd_create ("sliceup-inside", MFD_CLOEXEC);
-    bool sent = fd >= 0 && fd_write (fd, preload_library, bytes) == 0 &&
-                send_packet (channel_fd, TEXT_LIT ("library"), &fd, 1);
-    fd_close (fd);
-    return sent;
+    LOCAL_FD fd = memfd_create ("sliceup-inside", MFD_CLOEXEC);
+    return fd >= 0 && fd_write (fd, preload_library, bytes) == 0 &&
+           send_packet (channel_fd, TEXT_LIT ("library"), &fd, 1);
 }
 
 static int start_process (const char *program, const struct preload_need *need, int program_fd, int output_fd,
@@ -354,10 +352,8 @@ int preload_copy (struct preload *preload, const struct spawn_request *request, 
     /* A program without a sandbox has no report: then the same descriptor twice, which the copy closes. */
     int fds[FDS_N] = { target->namespaces_fd, target->root_fd, request->output_fd, request->channel_fd,
                        request->report_fd > 0 ? request->report_fd : request->output_fd };
-    char *text = print_request (request, copy, target);
+    LOCAL_MEM char *text = print_request (request, copy, target);
     if (!text)
         return err_set (err, ERR_PARSE, "a variable or a path of this attempt is not UTF-8");
-    int rc = ask_for_copy (preload->wanted, text_of (text), fds, pid, err);
-    free (text);
-    return rc;
+    return ask_for_copy (preload->wanted, text_of (text), fds, pid, err);
 }

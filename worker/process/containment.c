@@ -16,6 +16,7 @@
 #include "common/base/digest.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "worker/process/cgroup_place.h"
 
 /* ---- control group ---- */
@@ -68,7 +69,7 @@ static int place_leaf (struct control_group *group, const char *directory, struc
 
 static int open_in (const char *path, const char *name, struct err *err)
 {
-    int folder = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    LOCAL_FD folder = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return err_errno (err, ERR_IO, "cannot open %s", path);
     struct statfs system;
@@ -77,7 +78,6 @@ static int open_in (const char *path, const char *name, struct err *err)
         err_set (err, ERR_REFUSED, "%s is not a control group", path);
     else if ((fd = openat (folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
         err_errno (err, ERR_IO, "cannot open %s of %s", name, path);
-    close (folder);
     return fd;
 }
 
@@ -133,14 +133,10 @@ static int control_group_empty_previous (const char *directory, struct err *err)
     if (lstat (path, &st) < 0 && errno == ENOENT)
         return 0;
     LOCAL_BUF record = { .max = PATH_MAX - 1 };
-    int rc = file_read (path, &record, err);
-    if (rc == 0)
-        rc = check_record (directory, &record, err);
-    if (rc == 0)
-        rc = empty (buf_c (&record), err);
-    if (rc == 0 && unlink (path) < 0)
-        rc = err_errno (err, ERR_IO, "cannot remove %s", path);
-    return rc < 0 ? -1 : 1;
+    if (file_read (path, &record, err) != 0 || check_record (directory, &record, err) != 0 ||
+        empty (buf_c (&record), err) != 0)
+        return -1;
+    return unlink (path) < 0 ? err_errno (err, ERR_IO, "cannot remove %s", path) : 1;
 }
 
 /* ---- making it ---- */

@@ -1,8 +1,8 @@
 #include "worker/process/exec.h"
 
+#include "common/io/fd.h"
 #include "common/io/proc.h"
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -88,7 +88,7 @@ struct exec *exec_start_on_host (const struct spawn_request *request, struct err
 /* Orphans go to any thread of the subreaper, so all threads are listed (prctl(2), PR_SET_CHILD_SUBREAPER). */
 static uint32_t list_children (pid_t *out, uint32_t max)
 {
-    DIR *tasks = opendir ("/proc/self/task");
+    LOCAL_DIR tasks = opendir ("/proc/self/task");
     if (!tasks)
         return 0;
     uint32_t n = 0;
@@ -96,20 +96,18 @@ static uint32_t list_children (pid_t *out, uint32_t max)
         if (task->d_name[0] != '.')
             n += proc_children ("self", task->d_name, out + n, max - n);
     }
-    closedir (tasks);
     return n;
 }
 
 /* How many there were. */
 static uint32_t kill_children (void)
 {
-    pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
+    LOCAL_MEM pid_t *children = mem_array (CHILDREN_MAX, sizeof *children);
     uint32_t n = list_children (children, CHILDREN_MAX);
     for (uint32_t i = 0; i < n; i++) {
         /* They are our unreaped children, so nobody else can have their pids. */
         (void) kill (children[i], SIGKILL);
     }
-    mem_free (children);
     return n;
 }
 

@@ -196,10 +196,8 @@ static bool pid_namespace_tell (const struct init_report *report, int control_fd
 {
     if (report->step != INIT_READY)
         return send_report (control_fd, report, -1);
-    int root_fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool told = root_fd >= 0 && send_report (CONTROL_FD, report, root_fd);
-    fd_close (root_fd);
-    return told;
+    LOCAL_FD root_fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root_fd >= 0 && send_report (CONTROL_FD, report, root_fd);
 }
 
 /* `control_fd` is the init process's own; `other_fd` is the worker's end of it, inherited. */

@@ -98,10 +98,9 @@ static int subprocess_reap (pid_t pid, int *status, struct err *err)
 static int subprocess_finish (const struct subprocess *command, pid_t pid, int from, struct buf *out, int *status,
                               struct err *err)
 {
-    int process = (int) syscall (SYS_pidfd_open, pid, 0);
+    LOCAL_FD process = (int) syscall (SYS_pidfd_open, pid, 0);
     bool in_time = process >= 0 && subprocess_follow (command, from, process, out);
     int why = process < 0 ? errno : 0;
-    fd_close (process);
     if (!in_time)
         kill (pid, SIGKILL); /* it is our own unreaped child: the number is still its own */
     if (subprocess_reap (pid, status, err))

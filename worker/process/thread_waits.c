@@ -2,7 +2,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include <dirent.h>
+#include "common/io/fd.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +190,7 @@ static void look_at_process (struct look *look, pid_t pid)
 {
     char path[64], process[THREAD_NAME_BYTES] = "";
     snprintf (path, sizeof path, "/proc/%d/task", (int) pid);
-    DIR *tasks = opendir (path);
+    LOCAL_DIR tasks = opendir (path);
     for (struct dirent *task = tasks ? readdir (tasks) : NULL; task; task = readdir (tasks)) {
         if (task->d_name[0] == '.')
             continue;
@@ -201,8 +201,6 @@ static void look_at_process (struct look *look, pid_t pid)
         look->threads_n++;
         look_at_thread (look, pid, task->d_name, process);
     }
-    if (tasks)
-        closedir (tasks);
 }
 
 static void print_kind (const struct kind *kind, struct buf *out)
@@ -219,7 +217,7 @@ static void print_kind (const struct kind *kind, struct buf *out)
 
 pid_t thread_waits_print (pid_t program, uint32_t told_pid, uint32_t signal, uint64_t until_ms, struct buf *out)
 {
-    struct look *look = mem_alloc (sizeof *look);
+    LOCAL_MEM struct look *look = mem_alloc (sizeof *look);
     look->until_ms = until_ms;
     look->told_pid = told_pid;
     look->signal = signal <= SIGNALS_N ? signal : 0;
@@ -232,6 +230,5 @@ pid_t thread_waits_print (pid_t program, uint32_t told_pid, uint32_t signal, uin
     buf_puts (out, look->cut ? "more threads or processes are not listed\n" : "");
     pid_t catcher = look->catcher;
     buf_release (&look->file);
-    mem_free (look);
     return catcher;
 }

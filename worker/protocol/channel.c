@@ -110,10 +110,9 @@ bool channel_send (struct channel *channel, struct text line)
 
 static bool send_json (struct channel *channel, json_t *line)
 {
-    char *text = json_dumps (line, JSON_COMPACT);
+    LOCAL_MEM char *text = json_dumps (line, JSON_COMPACT);
     assert (text); /* what came over the wire is valid UTF-8 */
     bool sent = channel_send (channel, text_of (text));
-    free (text);
     json_decref (line);
     return sent;
 }

@@ -444,10 +444,9 @@ void evidence_take (struct evidence *evidence, struct text line, struct statemen
     struct err err = { 0 };
     evidence->statement = (struct statement){ 0 };
     evidence->result.spoke = true;
-    json_t *json = evidence_parse (line, &err);
+    json_auto_t *json = evidence_parse (line, &err);
     if (!json || evidence_take_line (evidence, json, &err) < 0)
         evidence_describe (evidence, err.text, line);
-    json_decref (json);
     arena_reset (&evidence->scratch);
     evidence_compact (evidence);
     *statement = evidence->statement;

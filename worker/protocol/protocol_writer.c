@@ -182,12 +182,11 @@ static int print_line (const char *line, struct err *err)
 static void protocol_writer_say (struct protocol_writer *writer, json_t *line)
 {
     assert (line);
-    char *json = json_dumps (line, JSON_COMPACT | JSON_ENSURE_ASCII);
+    LOCAL_MEM char *json = json_dumps (line, JSON_COMPACT | JSON_ENSURE_ASCII);
     assert (json);
     json_decref (line);
     LOCAL_BUF bytes = { .max = strlen (json) + 2 };
     buf_printf (&bytes, "%s\n", json);
-    free (json);
     if (!writer->broken)
         writer->broken = writer->fd < 0 ? print_line (buf_c (&bytes), &writer->why)
                                         : send_all (writer->fd, buf_c (&bytes), bytes.len, &writer->why);
@@ -242,11 +241,10 @@ void protocol_writer_backend (struct protocol_writer *writer, const struct obser
                               json_clean (backend->platform_version, VALUE_BYTES_MAX), "device_kind",
                               json_clean (backend->device_kind, WORD_MAX_BYTES), "kernel_path",
                               json_clean (backend->kernel_path, NAME_MAX_BYTES));
-    json_t *counts = json_pack (
+    json_auto_t *counts = json_pack (
         "{sI sI sI sI}", "devices", (json_int_t) backend->devices, "local_devices", (json_int_t) backend->local_devices,
         "process_count", (json_int_t) backend->process_count, "process_index", (json_int_t) backend->process_index);
     json_object_update (line, counts);
-    json_decref (counts);
     protocol_writer_say (writer, line);
 }
 

@@ -127,10 +127,9 @@ int join_parse (struct join_config *join, struct text line, struct err *err)
 {
     json_error_t why;
     struct join_config parsed = { 0 };
-    json_t *json = json_loadb (line.len ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, &why);
+    json_auto_t *json = json_loadb (line.len ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, &why);
     int rc = json_is_object (json) ? join_take_line (&parsed, json, err)
                                    : err_set (err, ERR_PARSE, "launch line: expected a JSON object");
-    json_decref (json);
     if (rc == 0)
         *join = parsed;
     return rc;
@@ -166,11 +165,9 @@ static int join_read_line (int fd, char *out, size_t out_bytes, const char *what
 /* Takes `line`. */
 static bool join_tell (int fd, json_t *line)
 {
-    char *text = json_dumps (line, JSON_COMPACT);
+    LOCAL_MEM char *text = json_dumps (line, JSON_COMPACT);
     json_decref (line);
-    bool told = text && dprintf (fd, "%s\n", text) > 0;
-    free (text);
-    return told;
+    return text && dprintf (fd, "%s\n", text) > 0;
 }
 
 static int join_answer (const struct join_config *join, int fd, const char *version, struct err *err)
@@ -285,12 +282,11 @@ static pid_t holder (int fd)
 /* Reads the pid again once a pidfd holds the process, so it cannot be another's. */
 static void tell_to_go (int fd, pid_t pid, int signal_number)
 {
-    int pidfd = (int) syscall (SYS_pidfd_open, pid, 0);
+    LOCAL_FD pidfd = (int) syscall (SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
         return; /* gone meanwhile */
     if (holder (fd) == pid)
         (void) syscall (SYS_pidfd_send_signal, pidfd, signal_number, NULL, 0); /* gone meanwhile: just as well */
-    close (pidfd);
 }
 
 static int wait_for_instance_lock (int fd, const char *path, struct err *err)

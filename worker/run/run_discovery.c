@@ -220,7 +220,7 @@ static const char *take_all (const json_t *object, struct ticket *ticket)
 
 static int run_discovery_parse (const struct buf *file, const char *path, struct ticket *ticket, struct err *err)
 {
-    json_t *object = json_loadb ((const char *) file->ptr, file->len, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *object = json_loadb ((const char *) file->ptr, file->len, JSON_REJECT_DUPLICATES, NULL);
     const char *wrong = json_is_object (object) ? take_all (object, ticket) : NULL;
     int rc = 0;
     if (!json_is_object (object))
@@ -230,7 +230,6 @@ static int run_discovery_parse (const struct buf *file, const char *path, struct
                       "this version cannot read the ticket %s: %s is missing or not valid; write a new ticket with "
                       "sliceup ticket",
                       path, wrong);
-    json_decref (object);
     return rc;
 }
 

@@ -1,6 +1,5 @@
 #include "worker/sandbox/confine.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,10 +44,8 @@ static int listening (const struct sockaddr_un *name, unsigned bytes)
 
 static bool reaches (int listener, const struct sockaddr_un *name, unsigned bytes)
 {
-    int fd = listener < 0 ? -1 : socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool reached = fd >= 0 && connect (fd, (const struct sockaddr *) name, bytes) == 0;
-    fd_close (fd);
-    return reached;
+    LOCAL_FD fd = listener < 0 ? -1 : socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && connect (fd, (const struct sockaddr *) name, bytes) == 0;
 }
 
 /* Not by pid, since pids in several workers' namespaces are equal. */
@@ -112,10 +109,8 @@ static bool confine_create (const char *folder)
 static bool writes (const char *path)
 {
     struct stat at;
-    int fd = open (path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool is_file = fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode);
-    fd_close (fd);
-    return is_file;
+    LOCAL_FD fd = open (path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && fstat (fd, &at) == 0 && S_ISREG (at.st_mode);
 }
 
 struct look {
@@ -147,13 +142,11 @@ static bool writes_entry (struct look *look, const char *folder, const struct di
 /* Tries a part, since the same rules apply to all. An executing file proves nothing (open(2), ETXTBSY). */
 static bool writes_in (struct look *look, const char *folder, int depth)
 {
-    DIR *entries = opendir (folder);
+    LOCAL_DIR entries = opendir (folder);
     struct dirent *entry;
     bool open_probe = false;
     while (entries && !open_probe && look->budget-- > 0 && (entry = readdir (entries)))
         open_probe = writes_entry (look, folder, entry, depth);
-    if (entries)
-        closedir (entries);
     return open_probe;
 }
 

@@ -1,6 +1,5 @@
 #include "worker/sandbox/confine_sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -139,7 +138,7 @@ static int open_unlisted (const struct grant *grant, const char *path, const str
 static int open_entries (struct grant *grant, const char *path, int depth, const struct stat *status, struct err *err)
 {
     char below[PATH_MAX];
-    DIR *folder = opendir (path);
+    LOCAL_DIR folder = opendir (path);
     if (!folder && errno == EACCES && grant->note)
         return open_unlisted (grant, path, status, err);
     if (!folder)
@@ -159,7 +158,6 @@ static int open_entries (struct grant *grant, const char *path, int depth, const
                  : err_set (err, ERR_LIMIT, "%.300s and the other divided folders have more than %d entries", path,
                             ENTRIES_MAX);
     }
-    closedir (folder);
     return rc;
 }
 

@@ -1,7 +1,6 @@
 /* write_probe.c - see confine_sandbox.h. */
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -127,7 +126,7 @@ static int write_probe_ask (struct ring *ring)
 static bool uring_opens (const char *path, int flags)
 {
     struct ring ring = { .fd = -1 };
-    int fd = -1;
+    LOCAL_FD fd = -1;
     if (open_ring (&ring)) {
         *ring.request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
                                                .fd = AT_FDCWD,
@@ -136,7 +135,6 @@ static bool uring_opens (const char *path, int flags)
         fd = write_probe_ask (&ring);
     }
     close_ring (&ring);
-    fd_close (fd);
     return fd >= 0;
 }
 
@@ -195,8 +193,7 @@ static bool write_probe_create (const struct trial *trial)
 
 static bool opens (const char *path, int flags)
 {
-    int fd = open (path, flags | O_CLOEXEC, 0600);
-    fd_close (fd);
+    LOCAL_FD fd = open (path, flags | O_CLOEXEC, 0600);
     return fd >= 0;
 }
 
@@ -225,26 +222,24 @@ struct kept {
 
 static bool write_probe_keep (const struct trial *trial, struct kept *kept)
 {
-    int fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    LOCAL_FD fd = open (trial->witness, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     bool whole = fstat (fd, &kept->at) == 0 && S_ISREG (kept->at.st_mode) && kept->at.st_size <= WITNESS_BYTES_MAX;
     kept->len = whole ? read (fd, kept->bytes, sizeof kept->bytes) : -1;
-    close (fd);
     return kept->len >= 0;
 }
 
 /* May fail if removing was allowed but writing is not. */
 static void put_back (const struct trial *trial, const struct kept *kept, int flags)
 {
-    int fd = open (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, kept->at.st_mode & 0777);
+    LOCAL_FD fd = open (trial->witness, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, kept->at.st_mode & 0777);
     if (fd < 0)
         return;
     bool whole = write (fd, kept->bytes, (size_t) kept->len) == kept->len;
     const struct timespec times[2] = { kept->at.st_atim, kept->at.st_mtim };
     if (!whole || fchmod (fd, kept->at.st_mode & 0777) < 0 || futimens (fd, times) < 0)
         (void) unlink (trial->witness); /* no file is better than a partial one */
-    close (fd);
 }
 
 /* To the present length, also by an open for reading, which some filters do not count as writing (O_TRUNC). */
@@ -431,10 +426,8 @@ static bool locks (const char *path, off_t at)
 {
     struct stat is;
     struct flock one = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool locked = fd >= 0 && fstat (fd, &is) == 0 && S_ISREG (is.st_mode) && fcntl (fd, F_SETLK, &one) == 0;
-    fd_close (fd); /* gives it back */
-    return locked;
+    LOCAL_FD fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd >= 0 && fstat (fd, &is) == 0 && S_ISREG (is.st_mode) && fcntl (fd, F_SETLK, &one) == 0;
 }
 
 bool write_probe_catalogue_lock (const char *root)
@@ -512,15 +505,13 @@ static void sweep (const char *folder, const struct scratch_generation *fixture)
 {
     struct stat ours;
     struct scratch_generation left;
-    DIR *entries = lstat (fixture->path, &ours) == 0 ? opendir (folder) : NULL;
+    LOCAL_DIR entries = lstat (fixture->path, &ours) == 0 ? opendir (folder) : NULL;
     struct dirent *entry;
     while (entries && (entry = readdir (entries))) {
         int len = snprintf (left.path, sizeof left.path, "%s/%s", folder, entry->d_name);
         if (len < (int) sizeof left.path && is_left_behind (entry->d_name, left.path, &ours))
             (void) scratch_generation_remove (&left, NULL); /* another user's, or the next call removes it */
     }
-    if (entries)
-        closedir (entries);
 }
 
 int scratch_generation_make (const char *folder, struct scratch_generation *fixture, struct err *err)
