@@ -185,13 +185,12 @@ void run_message_deal (struct coord *coord)
     const struct pass_state *pass = &coord->state->pass;
     uint32_t n = pass->active ? pass->parts.n : 0;
     bool of_slice = n && coord->state->plan.rungs.items[pass->key.rung].scope == SCOPE_SLICE;
-    uint64_t *secrets = mem_array (n + 1, sizeof *secrets);
+    LOCAL_MEM uint64_t *secrets = mem_array (n + 1, sizeof *secrets);
     coord->soft.pass_key = deal_pass_key (&coord->soft.run_key, &pass->key);
     coord->soft.dealt = of_slice &&
                         deal_secrets (&coord->soft.pass_key, n, coord->state->plan.profile.devices_per_host, secrets);
     for (uint32_t i = 0; i < n; i++)
         coord->soft.parts[i].secret = secrets[i];
-    mem_free (secrets);
 }
 
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -229,7 +229,7 @@ static int authentication_passphrase (const char *prompt, char *out, size_t len,
 
 static ssh_key load_key (struct authentication *attempt, const char *path)
 {
-    char *text = mem_alloc (KEY_FILE_MAX_BYTES);
+    LOCAL_MEM char *text = mem_alloc (KEY_FILE_MAX_BYTES);
     ssh_key key = NULL;
     const char *why = authentication_read_key (path, text, KEY_FILE_MAX_BYTES);
     attempt->asked = false;
@@ -240,7 +240,6 @@ static ssh_key load_key (struct authentication *attempt, const char *path)
     if (why)
         authentication_note (attempt, path, why);
     explicit_bzero (text, KEY_FILE_MAX_BYTES);
-    mem_free (text);
     return key;
 }
 

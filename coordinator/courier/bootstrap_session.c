@@ -226,11 +226,10 @@ static int carry_link (struct session *session, const char *why, struct err *err
 
 static void describe_cut (const struct session *session, struct err *err)
 {
-    json_t *words = json_loads (session->protocol.line, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *words = json_loads (session->protocol.line, JSON_REJECT_DUPLICATES, NULL);
     const char *to = json_string_value (json_object_get (words, "unreachable")),
                *why = json_string_value (json_object_get (words, "why"));
     err_set (err, ERR_REFUSED, "cannot reach this machine at %.100s: %.100s", to ? to : "its address", why ? why : "");
-    json_decref (words);
 }
 
 static void take_cut_off (struct session *session)

@@ -64,12 +64,11 @@ static void host_key_name_of (char out[NAME_BYTES], const char *address, uint16_
 static bool names_host (const char *pattern, size_t len, const char *rest, const char *name)
 {
     struct ssh_knownhosts_entry *entry = NULL;
-    char *line = NULL;
+    LOCAL_MEM char *line = NULL;
     if (asprintf (&line, "%.*s%s", (int) len, pattern, rest) < 0)
         mem_exit_exhausted (0);
     bool matches = ssh_known_hosts_parse_line (name, line, &entry) == SSH_OK;
     ssh_knownhosts_entry_free (entry);
-    free (line);
     return matches;
 }
 
@@ -148,14 +147,13 @@ int host_key_file_check (const char *known_hosts, struct err *err)
 static int host_key_read_file (struct record *record, const char *known_hosts, struct err *err)
 {
     FILE *file = fopen (known_hosts, "re");
-    char *line = NULL;
+    LOCAL_MEM char *line = NULL;
     size_t room = 0;
     if (!file)
         return err_errno (err, ERR_IO, "cannot read the file of known host keys, %s (ssh.known_hosts)", known_hosts);
     for (uint32_t number = 1; getline (&line, &room, file) >= 0; number++)
         host_key_read_line (record, line, number);
     bool failed = ferror (file) != 0;
-    free (line);
     (void) fclose (file); /* only read */
     return failed ? err_set (err, ERR_IO, "cannot read all of the file of known host keys, %s", known_hosts) : 0;
 }

@@ -185,13 +185,12 @@ static int courier_take_request (struct request *request, struct courier_input *
     struct text line, launch_line = { 0 };
     if (input_await_line (input, until_ms, "the order", &line, err) < 0)
         return -1;
-    char *courier_line = mem_alloc (line.len + 1); /* the next line may move it */
+    LOCAL_MEM char *courier_line = mem_alloc (line.len + 1); /* the next line may move it */
     memcpy (courier_line, line.ptr, line.len);
     struct text kept = { courier_line, line.len };
     int rc = exec ? 0 : input_await_line (input, until_ms, "the launch line", &launch_line, err);
     if (rc == 0 && (rc = request_parse (request, kept, launch_line, err)) == 0 && request->ssh.password)
         rc = password_take (&request->ssh, input, until_ms, err);
-    mem_free (courier_line);
     return rc;
 }
 

@@ -19,16 +19,14 @@ void reporter_init (struct reporter *reporter, int fd)
 /* One line, unless the last was said; uses `value` and `why` up, which may be NULL. Call with the lock held. */
 static void reporter_say (struct reporter *reporter, bool last, const char *word, json_t *value, json_t *why)
 {
-    json_t *line = json_pack ("{s:i, s:o, s:o*}", "sliceup-courier", REPORTER_PROTOCOL, word, value, "why", why);
-    char *words = line && !reporter->over ? json_dumps (line, JSON_COMPACT) : NULL;
+    json_auto_t *line = json_pack ("{s:i, s:o, s:o*}", "sliceup-courier", REPORTER_PROTOCOL, word, value, "why", why);
+    LOCAL_MEM char *words = line && !reporter->over ? json_dumps (line, JSON_COMPACT) : NULL;
     LOCAL_BUF out = { .max = 8 * WHY_MAX_BYTES }; /* escaped JSON of a sentence */
     if (words) {
         buf_printf (&out, "%s\n", words);
         (void) fd_write (reporter->fd, out.ptr, out.len); /* an error: the coordinator is gone */
     }
     reporter->over = reporter->over || last;
-    free (words);
-    json_decref (line);
 }
 
 static void reporter_say_locked (struct reporter *reporter, bool last, const char *word, json_t *value, json_t *why)

@@ -257,12 +257,11 @@ int request_set_way (struct request *request, const char *address, const uint16_
         json_object_set_new (launch, "bulk_port", json_integer (ports[CARRIER_BULK]));
     }
     bool set = launch && json_object_set_new (launch, "address", json_string (address)) == 0;
-    char *words = set ? json_dumps (launch, JSON_COMPACT) : NULL;
+    LOCAL_MEM char *words = set ? json_dumps (launch, JSON_COMPACT) : NULL;
     bool fits = words && strlen (words) < REQUEST_LAUNCH_MAX_BYTES;
     if (fits)
         request->launch = text_copy (&request->arena, text_of (words)).ptr;
     request->needs_address &= !fits;
-    free (words);
     return fits ? 0
                 : err_set (err, ERR_LIMIT,
                            "launch line: the address of this machine is too long for it: set coordinator.address");

@@ -66,7 +66,7 @@ static void put_sentence (const struct exec_host *host, uint64_t timeout_ms, str
 
 void exec_report_put_hosts (const struct exec_ends *ends, const bool *chosen, struct buf *out)
 {
-    struct text *names = mem_array (ends->n, sizeof *names);
+    LOCAL_MEM struct text *names = mem_array (ends->n, sizeof *names);
     uint32_t n = 0;
     for (uint32_t i = 0; i < ends->n; i++)
         if (chosen[i])
@@ -74,7 +74,6 @@ void exec_report_put_hosts (const struct exec_ends *ends, const bool *chosen, st
     hostset_fold_escaped (names, n, 0, out);
     if (n > 1)
         buf_printf (out, " (%u hosts)", n);
-    mem_free (names);
 }
 
 /* Sentences of all hosts, and for each the first host that has the same. */
@@ -163,16 +162,14 @@ static const char *state_word (const struct exec_host *host)
 
 static json_t *hosts_json (const struct exec_ends *ends, const bool *chosen)
 {
-    struct text *names = mem_array (ends->n, sizeof *names);
+    LOCAL_MEM struct text *names = mem_array (ends->n, sizeof *names);
     LOCAL_ARENA arena = { 0 };
     uint32_t n = 0;
     for (uint32_t i = 0; i < ends->n; i++)
         if (chosen[i])
             names[n++] = ends->names[i];
     struct text folded = hostset_folded (names, n, UINT32_MAX, &arena);
-    json_t *object = json_pack ("{s:s%, s:I}", "hosts", folded.ptr, (size_t) folded.len, "hosts_n", (json_int_t) n);
-    mem_free (names);
-    return object;
+    return json_pack ("{s:s%, s:I}", "hosts", folded.ptr, (size_t) folded.len, "hosts_n", (json_int_t) n);
 }
 
 static json_t *end_json (const struct exec_ends *ends, const struct exec_host *host, const struct sentences *sentences,
@@ -211,8 +208,7 @@ static json_t *text_json (struct text bytes, bool utf8)
         return json_stringn (bytes.len ? bytes.ptr : "", bytes.len);
     LOCAL_BUF escaped = { .max = 8 * (size_t) OUTPUT_KEPT_BYTES };
     buf_escaped (&escaped, bytes, 0);
-    json_t *text = json_stringn (buf_c (&escaped), escaped.len);
-    return text;
+    return json_stringn (buf_c (&escaped), escaped.len);
 }
 
 static json_t *output_json (const struct exec_ends *ends, const struct output_group *group, const bool *chosen)
@@ -229,7 +225,8 @@ static json_t *output_json (const struct exec_ends *ends, const struct output_gr
 static json_t *outputs_json (const struct exec_ends *ends, const struct output_fold *fold)
 {
     json_t *list = json_array ();
-    bool *chosen = mem_array (ends->n, sizeof *chosen), *told = mem_array (output_fold_groups (fold), sizeof *told);
+    LOCAL_MEM bool *chosen = mem_array (ends->n, sizeof *chosen);
+    LOCAL_MEM bool *told = mem_array (output_fold_groups (fold), sizeof *told);
     for (uint32_t i = 0; i < ends->n; i++) {
         uint32_t group = output_fold_group_of (fold, i);
         if (group == OUTPUT_NO_GROUP || told[group])
@@ -239,23 +236,19 @@ static json_t *outputs_json (const struct exec_ends *ends, const struct output_f
             chosen[k] = output_fold_group_of (fold, k) == group;
         json_array_append_new (list, output_json (ends, output_fold_group (fold, group), chosen));
     }
-    mem_free (told);
-    mem_free (chosen);
     return list;
 }
 
 void exec_report_put_json (const struct exec_ends *ends, const struct output_fold *fold, struct buf *out)
 {
-    json_t *document = json_pack ("{s:s, s:I, s:I, s:I, s:o, s:o}", "schema", "sliceup.exec/1", "hosts_n",
-                                  (json_int_t) ends->n, "well_n", (json_int_t) count_well (ends), "exit_status",
-                                  (json_int_t) exec_report_exit_status (ends), "outputs", outputs_json (ends, fold),
-                                  "ends", ends_json (ends));
-    char *words = document ? json_dumps (document, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
+    json_auto_t *document = json_pack ("{s:s, s:I, s:I, s:I, s:o, s:o}", "schema", "sliceup.exec/1", "hosts_n",
+                                       (json_int_t) ends->n, "well_n", (json_int_t) count_well (ends), "exit_status",
+                                       (json_int_t) exec_report_exit_status (ends), "outputs",
+                                       outputs_json (ends, fold), "ends", ends_json (ends));
+    LOCAL_MEM char *words = document ? json_dumps (document, JSON_INDENT (2) | JSON_ENSURE_ASCII) : NULL;
     if (words) {
         for (const char *at = words; *at; at++) /* DEL is the one that jansson leaves */
             buf_puts (out, *at == 0x7f ? "\\u007f" : (char[]){ *at, '\0' });
         buf_byte (out, '\n');
     }
-    free (words);
-    json_decref (document);
 }

@@ -20,7 +20,7 @@ static int launch_begin_start_process (struct start *start, const char *director
 {
     struct launch *launch = start->launch;
     bool courier = launch_is_remote (launch);
-    int log_fd = worker_log_open (&start->log, directory, err);
+    LOCAL_FD log_fd = worker_log_open (&start->log, directory, err);
     if (log_fd < 0)
         return -1;
     LOCAL_ARENA arena = { 0 };
@@ -35,7 +35,6 @@ static int launch_begin_start_process (struct start *start, const char *director
         program.set = &set;
     }
     int rc = launch_process_start (&program, log_fd, &start->process, err);
-    (void) close (log_fd); /* ours was never written to */
     if (rc == 0 && start_watch (start, err) != 0) {
         launch_process_kill_group (&start->process);
         rc = -1;

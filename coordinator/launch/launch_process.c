@@ -244,7 +244,6 @@ void launch_process_append_last_line (int fd, int64_t begin, struct buf *out)
 
 void worker_log_append_last_line (const struct worker_log *log, struct buf *out)
 {
-    int fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    LOCAL_FD fd = log->path ? open (log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     launch_process_append_last_line (fd, log->begin, out);
-    fd_close (fd); /* only read */
 }

@@ -10,7 +10,7 @@
 static int launch_protocol_tell (struct buf *out, json_t *line, size_t max_bytes, const char *advice, struct err *err)
 {
     int rc = -1;
-    char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
+    LOCAL_MEM char *words = line ? json_dumps (line, JSON_COMPACT) : NULL;
     if (!words)
         err_set (err, ERR_PARSE, "a worker's name, address or directory is not UTF-8 text");
     else if (strlen (words) + 1 > max_bytes)
@@ -20,7 +20,6 @@ static int launch_protocol_tell (struct buf *out, json_t *line, size_t max_bytes
         rc = 0;
     if (rc == 0)
         buf_printf (out, "%s\n", words);
-    free (words);
     json_decref (line);
     return rc;
 }

@@ -29,10 +29,9 @@ static bool begun;
 
 static void unset (const char *entry, size_t name_len)
 {
-    char *name = strndup (entry, name_len);
+    LOCAL_MEM char *name = strndup (entry, name_len);
     if (name)
         unsetenv (name);
-    free (name);
 }
 
 /* czmq takes queues, linger, interface, log and more from variables ZSYS_*. */

@@ -1,6 +1,5 @@
 #include "coordinator/monitor/key_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include "common/io/link.h"
 #include "coordinator/journal/run_dir.h"
 
@@ -113,12 +113,11 @@ static int refuse_too_many (const struct run_dir *dir, struct err *err)
 {
     char folder[RUN_PATH_BYTES];
     uint32_t n = 0;
-    DIR *entries = opendir (run_dir_path (dir, MONITORS_FOLDER, folder));
+    LOCAL_DIR entries = opendir (run_dir_path (dir, MONITORS_FOLDER, folder));
     if (!entries)
         return err_errno (err, ERR_IO, "folder %s cannot be read", folder);
     for (struct dirent *entry = readdir (entries); entry; entry = readdir (entries))
         n += public_key_is_file_name (entry->d_name);
-    closedir (entries);
     if (n < MONITORS_MAX)
         return 0;
     return err_set (err, ERR_LIMIT, "run %.8s already has %d monitor keys, the most a run can have: use one of them",
@@ -321,13 +320,12 @@ static int write_ticket (const struct ticket_request *request, struct text host,
                                 address.ptr, (size_t) address.len, "control_port", (int) start->control_port,
                                 "bulk_port", (int) start->bulk_port, "coordinator_key", coordinator_key, "public_key",
                                 keys->public_key, "secret_key", keys->secret_key);
-    char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
+    LOCAL_MEM char *text = object ? json_dumps (object, JSON_INDENT (2)) : NULL;
     json_decref (object);
     if (!text)
         return err_set (err, ERR_LIMIT, "%s cannot be written: out of memory", path);
     int rc = atomic_file_write (path, text, strlen (text), 0600, err);
     explicit_bzero (text, strlen (text));
-    free (text);
     return rc;
 }
 

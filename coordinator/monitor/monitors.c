@@ -1,7 +1,6 @@
 #include "coordinator/monitor/monitors.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -11,6 +10,7 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/journal/database.h"
 #include "coordinator/monitor/key_file.h"
 
@@ -140,7 +140,7 @@ static void monitors_serve (struct monitors *monitors);
 
 static void answer_done (void *job)
 {
-    struct answer *answer = job;
+    LOCAL_MEM struct answer *answer = job;
     struct monitors *monitors = answer->monitors;
     monitors->making--;
     bool damaged = answer->err.code == ERR_DAMAGE;
@@ -153,7 +153,6 @@ static void answer_done (void *job)
     query_queue_done (&monitors->query_queue, &answer->to, sent && tells_all (answer));
     for (uint32_t i = 0; i < answer->n; i++)
         buf_release (&answer->frames[i]);
-    mem_free (answer);
     monitors_serve (monitors);
 }
 
@@ -267,21 +266,20 @@ static void look_work (void *job)
     char folder[RUN_PATH_BYTES];
     struct dirent *entry;
     run_dir_path (look->monitors->dir, MONITORS_FOLDER, folder);
-    DIR *entries = opendir (folder);
+    LOCAL_DIR entries = opendir (folder);
     if (!entries) {
         err_errno (&look->err, ERR_IO, "folder %s cannot be read", folder);
         return;
     }
     for (uint32_t i = 0; i < ENTRIES_MAX && (entry = readdir (entries)) != NULL; i++)
         monitors_look_at (look, folder, entry->d_name);
-    closedir (entries);
 }
 
 static void submit_look (struct monitors *monitors);
 
 static void look_done (void *job)
 {
-    struct look *found = job;
+    LOCAL_MEM struct look *found = job;
     struct monitors *monitors = found->monitors;
     monitors->looking = false;
     for (uint32_t i = 0; i < found->n; i++)
@@ -295,7 +293,6 @@ static void look_done (void *job)
     monitors->said_refused |= found->err.code != ERR_NONE;
     if (monitors->look_again)
         submit_look (monitors);
-    mem_free (found);
 }
 
 static void submit_look (struct monitors *monitors)

@@ -71,12 +71,10 @@ typedef char letter_fn (const void *owner, const struct scene_tile *tile);
 
 static json_t *letters_json (const struct scene *scene, letter_fn *letter_of, const void *owner)
 {
-    char *letters = mem_array (scene->tiles_n, 1);
+    LOCAL_MEM char *letters = mem_array (scene->tiles_n, 1);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         letters[i] = letter_of (owner, &scene->tiles[i]);
-    json_t *json = json_stringn (letters, scene->tiles_n);
-    mem_free (letters);
-    return json;
+    return json_stringn (letters, scene->tiles_n);
 }
 
 /* 0 is ':', 1 ';' and so on. */
@@ -408,14 +406,13 @@ void scene_state_json (const struct scene *scene, const char *boot, bool interru
 
 void scene_within_json (const struct scene *scene, const char *boot, struct buf *out)
 {
-    char *letters = mem_alloc (scene->hosts_n + 1);
+    LOCAL_MEM char *letters = mem_alloc (scene->hosts_n + 1);
     memset (letters, '.', scene->hosts_n);
     for (uint32_t i = 0; i < scene->tiles_n; i++)
         letters[scene->tiles[i].rank] = 'x';
     json_print_release (json_pack ("{s:s, s:I, s:o}", "boot", boot, "revision", (json_int_t) scene->board->revision,
                                    "hosts", json_stringn (letters, scene->hosts_n)),
                         JSON_COMPACT, out);
-    mem_free (letters);
 }
 
 /* ---- numbers by host ---- */

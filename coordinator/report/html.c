@@ -144,14 +144,13 @@ static uint32_t html_add_hosts (const struct report *report, enum choice *chosen
 static void add_standing_out (const struct report *report, struct left_out *left_out, struct buf *out)
 {
     const struct scene *scene = report->scene;
-    enum choice *chosen = mem_array (scene->hosts_n, sizeof (*chosen));
+    LOCAL_MEM enum choice *chosen = mem_array (scene->hosts_n, sizeof (*chosen));
     left_out->failed = choose_bad (scene, false, BAD_MAX, chosen);
     left_out->failed += html_add_hosts (report, chosen, out);
     choose_last_at_gates (scene, chosen);
     choose_slowest (scene, chosen);
     choose_bad (scene, true, CASCADES_MAX, chosen);
     left_out->others = html_add_hosts (report, chosen, out);
-    mem_free (chosen);
 }
 
 /* Nothing of it, where it is too large. */
@@ -216,7 +215,7 @@ static struct told_number *find_numbers (const struct slice_receipt *receipt, ui
 static void add_numbers (const struct report *report, struct buf *out)
 {
     uint32_t n = 0;
-    struct told_number *numbers = find_numbers (report->receipt, &n);
+    LOCAL_MEM struct told_number *numbers = find_numbers (report->receipt, &n);
     json_t *list = json_array ();
     for (uint32_t from = 0, to; from < n && json_array_size (list) < NUMBERS_MAX; from = to) {
         json_t *values = json_array ();
@@ -232,7 +231,6 @@ static void add_numbers (const struct report *report, struct buf *out)
                                           (int) (to - from), "values", values, "least", text_json (numbers[from].host),
                                           "most", text_json (numbers[to - 1].host)));
     }
-    mem_free (numbers);
     (void) add_tree ("numbers", list, out);
 }
 
@@ -336,7 +334,7 @@ void html_page (const struct report *report, struct buf *out)
     static const char charset[] = "<meta charset=\"utf-8\">";
     struct text rest = page_file ("page.html"), style = page_file ("page.css"), script = page_file ("page.js");
     struct left_out left_out = { 0 };
-    struct buf data = { .max = HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES };
+    LOCAL_BUF data = { .max = HTML_MAX_BYTES - rest.len - style.len - script.len - FRAME_BYTES };
     add_data (report, &left_out, &data);
     buf_add_text (out, take_until (&rest, charset));
     buf_puts (out, charset);
@@ -352,7 +350,6 @@ void html_page (const struct report *report, struct buf *out)
     /* The script before the data would not find it. */
     buf_add_text (out, buf_as_text (&data));
     out->overflow |= data.overflow;
-    buf_release (&data);
     buf_puts (out, "<script>");
     buf_add_text (out, script);
     buf_puts (out, "</script>");

@@ -293,7 +293,7 @@ static json_t *pass_json (struct report_attempt *const *pass, uint32_t n)
     const struct scene_attempt *first = pass[0]->of;
     uint64_t began_ms = first->began_ms;
     uint32_t hosts = pass[n - 1]->host + 1;
-    char *marks = mem_array (hosts, 1);
+    LOCAL_MEM char *marks = mem_array (hosts, 1);
     json_t *ms = json_array (), *ended_ms = json_array ();
     memset (marks, '.', hosts);
     for (uint32_t i = 0; i < n; i++) {
@@ -304,13 +304,10 @@ static json_t *pass_json (struct report_attempt *const *pass, uint32_t n)
         if (!of->ms_known)
             json_array_append_new (ended_ms, json_integer ((json_int_t) of->ended_ms));
     }
-    json_t *json = json_pack ("{s:I, s:s, s:o, s:s, s:I, s:s%, s:o, s:o}", "rung", (json_int_t) first->key.rung, "pass",
-                              enum_name_of (&pass_names, first->key.pass), "attempt",
-                              number_or_null_json (first->key.attempt), "purpose",
-                              enum_name_of (&purpose_names, first->purpose), "began_ms", (json_int_t) began_ms, "marks",
-                              marks, (size_t) hosts, "ms", ms, "ended_ms", ended_ms);
-    mem_free (marks);
-    return json;
+    return json_pack ("{s:I, s:s, s:o, s:s, s:I, s:s%, s:o, s:o}", "rung", (json_int_t) first->key.rung, "pass",
+                      enum_name_of (&pass_names, first->key.pass), "attempt", number_or_null_json (first->key.attempt),
+                      "purpose", enum_name_of (&purpose_names, first->purpose), "began_ms", (json_int_t) began_ms,
+                      "marks", marks, (size_t) hosts, "ms", ms, "ended_ms", ended_ms);
 }
 
 struct passes passes_of (const struct report *report, struct arena *arena)

@@ -282,7 +282,7 @@ static void add_counters (struct tracing *tracing)
     for (uint32_t i = 0; i < tracing->report->joined_n; i++)
         add_count (tracing, "joined", tracing->report->joined[i].at_ms, tracing->report->joined[i].n);
     uint32_t n = gate_changes (&tracing->attempts, NULL);
-    struct change *changes = mem_array (n, sizeof (*changes));
+    LOCAL_MEM struct change *changes = mem_array (n, sizeof (*changes));
     gate_changes (&tracing->attempts, changes);
     qsort (changes, n, sizeof (*changes), u64_order);
     int64_t count = 0;
@@ -291,7 +291,6 @@ static void add_counters (struct tracing *tracing)
         if (i + 1 == n || changes[i + 1].at_ms != changes[i].at_ms)
             add_count (tracing, "at a gate", changes[i].at_ms, (uint64_t) count);
     }
-    mem_free (changes);
 }
 
 void trace_perfetto (const struct report *report, struct buf *out)

@@ -260,13 +260,12 @@ bool board_phase_median (const struct board *board, struct text name, uint64_t *
         at++;
     if (at == board->phases_n)
         return false;
-    uint64_t *known = mem_array (board->plan.hosts.n, sizeof (*known));
+    LOCAL_MEM uint64_t *known = mem_array (board->plan.hosts.n, sizeof (*known));
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         if (board->phases[at].spent_ms[i])
             known[n++] = board->phases[at].spent_ms[i];
     sort_items (known, n, sizeof (*known), u64_order);
     *median_ms = n ? known[n / 2] : 0;
     *others = n;
-    mem_free (known);
     return n >= OTHERS_LEAST;
 }

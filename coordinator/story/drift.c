@@ -224,7 +224,7 @@ bool drift_is_incomplete (const struct drift *drift)
 /* Whoever stands in a finding of which most hosts have one value is none of those that others are held against. */
 static void leave_out_named (struct drift *out)
 {
-    bool *named = mem_array (out->hosts_n + 1, sizeof (*named));
+    LOCAL_MEM bool *named = mem_array (out->hosts_n + 1, sizeof (*named));
     uint32_t n = 0;
     for (uint32_t i = 0; i < out->findings; i++) {
         const struct drift_item *item = &out->items[i];
@@ -238,7 +238,6 @@ static void leave_out_named (struct drift *out)
             out->reference[n++] = out->reference[i];
     out->tie = out->tie && n == out->reference_n; /* it was judged of them all */
     out->reference_n = n;
-    mem_free (named);
 }
 
 /* ---- all of it ---- */

@@ -120,14 +120,13 @@ static int largest_first (const void *a, const void *b)
 static uint32_t *absent_hosts (const struct drift_table *table, const struct drift_fact *fact, struct arena *arena)
 {
     uint32_t *hosts = arena_array (arena, fact->absent_n, sizeof (*hosts)), n = 0;
-    bool *says = mem_array (table->hosts_n, sizeof (*says));
+    LOCAL_MEM bool *says = mem_array (table->hosts_n, sizeof (*says));
     for (uint32_t v = 0; v < fact->values_n; v++)
         for (uint32_t i = 0; i < fact->values[v].hosts_n; i++)
             says[fact->values[v].hosts[i]] = true;
     for (uint32_t host = 0; host < table->hosts_n && n < fact->absent_n; host++)
         if (table->tells[fact->section][host] && !says[host])
             hosts[n++] = host;
-    mem_free (says);
     return hosts;
 }
 
@@ -255,7 +254,7 @@ static bool only_unheard (const struct drift_fact *fact)
 /* Some say no number, or nothing: then a number cannot be judged as one. */
 static bool judge_number (struct drift_comparison *work, const struct drift_fact *fact, const struct drift_rule *rule)
 {
-    double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
+    LOCAL_MEM double *numbers = mem_array (work->table.hosts_n, sizeof (*numbers));
     bool all = !fact->absent_n && numbers_of (work, fact, numbers);
     if (all) {
         struct drift_item item = { .fact = drift_fact_label (fact->section, fact->name, work->arena),
@@ -264,7 +263,6 @@ static bool judge_number (struct drift_comparison *work, const struct drift_fact
         item.severity = drift_severity_of (item.fact, &item.order);
         drift_numbers_judge (work, numbers, work->table.hosts_n, rule, false, &item);
     }
-    mem_free (numbers);
     return all;
 }
 

@@ -60,7 +60,7 @@ static int farthest_first (const void *a, const void *b, void *median)
 /* Not from the arena: a receipt may hold as many measures as bytes, and only what is found is kept. */
 static void measure (const double *numbers, uint32_t n, struct drift_item *item)
 {
-    double *sorted = mem_array (n, sizeof (*sorted));
+    LOCAL_MEM double *sorted = mem_array (n, sizeof (*sorted));
     item->measured = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!isnan (numbers[i]))
@@ -71,7 +71,6 @@ static void measure (const double *numbers, uint32_t n, struct drift_item *item)
             sorted[i] = fabs (sorted[i] - item->median);
         item->spread = drift_median (sorted, item->measured);
     }
-    mem_free (sorted);
 }
 
 static void add_single (struct drift_comparison *work, double number, uint32_t host, struct drift_item *item)
@@ -133,7 +132,7 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
         count_too_few (work, numbers, n, rule, above_only, item);
         return;
     }
-    struct outlier *outliers = mem_array (n, sizeof (*outliers));
+    LOCAL_MEM struct outlier *outliers = mem_array (n, sizeof (*outliers));
     for (uint32_t i = 0; i < n; i++)
         if (!isnan (numbers[i]) && is_outlier (numbers[i], item, rule, above_only))
             outliers[outliers_n++] = (struct outlier){ numbers[i], i };
@@ -144,7 +143,6 @@ void drift_numbers_judge (struct drift_comparison *work, const double *numbers, 
         work->out->findings++;
         *drift_add_item (work) = *item;
     }
-    mem_free (outliers);
 }
 
 double drift_times (double number, double usual)
@@ -311,7 +309,7 @@ static void judge_alike (struct drift_comparison *work, const struct drift_measu
     work->out->compared++;
     if (rule->kind != DRIFT_TOLERANCE || n < 2)
         return;
-    double *numbers = mem_array (hosts, sizeof (*numbers));
+    LOCAL_MEM double *numbers = mem_array (hosts, sizeof (*numbers));
     for (uint32_t i = 0; i < hosts; i++)
         numbers[i] = NAN;
     for (uint32_t i = 0; i < n; i++)
@@ -321,7 +319,6 @@ static void judge_alike (struct drift_comparison *work, const struct drift_measu
     item.why = rule->why;
     item.severity = drift_severity_of (item.fact, &item.order);
     drift_numbers_judge (work, numbers, hosts, rule, true, &item);
-    mem_free (numbers);
     if (work->out->findings == findings || measures->kind > MEASURE_DURATION)
         return;
     const struct drift_item *found = &work->out->items[work->out->n - 1];

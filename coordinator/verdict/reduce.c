@@ -424,7 +424,7 @@ bool deal_secrets (const struct digest *pass_key, uint32_t hosts, uint32_t devic
     uint32_t n = slots (hosts, devices_per_host);
     if (n < hosts)
         return false;
-    bool *taken = mem_array (n, sizeof (*taken));
+    LOCAL_MEM bool *taken = mem_array (n, sizeof (*taken));
     for (uint32_t host = 0; host < hosts; host++) {
         uint32_t slot = deal_slot (pass_key, host, n);
         while (taken[slot])
@@ -432,7 +432,6 @@ bool deal_secrets (const struct digest *pass_key, uint32_t hosts, uint32_t devic
         taken[slot] = true;
         secrets[host] = (uint64_t) (slot + 1) * devices_per_host;
     }
-    mem_free (taken);
     return true;
 }
 

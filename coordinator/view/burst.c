@@ -331,7 +331,7 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
         (uint32_t) key->pass >= BOARD_PASSES)
         return;
     const struct board_pass *pass = &board->rungs[key->rung].passes[key->pass];
-    uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
+    LOCAL_MEM uint32_t *hosts = mem_array (board->plan.hosts.n, sizeof (*hosts));
     LOCAL_BUF words = { .max = WORDS_BYTES };
     for (uint32_t i = 0; i < pass->corrections.n; i++) {
         uint32_t n = told_among (burst, &pass->corrections.items[i], hosts);
@@ -340,7 +340,6 @@ static void tell_corrections (const struct burst *burst, const struct board *boa
         add_correction (board, &pass->corrections.items[i], hosts, n, &words);
         plain_line (fact->at_ms, &words, style, out);
     }
-    mem_free (hosts);
 }
 
 /* ---- warnings of hosts, whatever their rung comes to ---- */

@@ -44,12 +44,11 @@ static void drift_sentence_add_hosts (const struct text *names, uint32_t n, cons
 void drift_sentence_hosts (const struct drift *drift, const uint32_t *hosts, uint32_t n,
                            const struct drift_sentence_limits *limits, struct buf *out)
 {
-    struct text *names = mem_array (n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (n, sizeof (*names));
     for (uint32_t i = 0; i < n; i++)
         names[i] = drift->names[hosts[i]];
     if (n)
         drift_sentence_add_hosts (names, n, limits, out);
-    mem_free (names);
 }
 
 /* "7 others have", "h0 has" */

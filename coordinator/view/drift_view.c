@@ -201,12 +201,10 @@ static const struct drift_sentence_limits whole = { 0 };
 
 static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uint32_t n)
 {
-    struct text *names = mem_array (n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (n, sizeof (*names));
     for (uint32_t i = 0; i < n; i++)
         names[i] = drift->names[hosts[i]];
-    json_t *json = folded_hosts_json (names, n);
-    mem_free (names);
-    return json;
+    return folded_hosts_json (names, n);
 }
 
 static json_t *drift_json_group_json (const struct drift *drift, const struct drift_item *item,
@@ -385,12 +383,11 @@ static struct slice_receipt kept_receipt (const struct slice_receipt *receipt, s
 /* Of the canonical text: spaces and line ends of the file do not count. */
 static bool digest_of_json (const json_t *json, char hex[DIGEST_HEX_BYTES])
 {
-    char *text = json_dumps (json, CANONICAL);
+    LOCAL_MEM char *text = json_dumps (json, CANONICAL);
     if (!text)
         return false;
     struct digest digest = digest_of (text, strlen (text));
     digest_hex (&digest, hex);
-    free (text);
     return true;
 }
 
@@ -431,7 +428,7 @@ int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct ar
     int rc;
     if (bytes.len > DRIFT_FILE_MAX_BYTES)
         return err_set (err, ERR_LIMIT, "larger than %d MiB", DRIFT_FILE_MAX_BYTES >> 20);
-    json_t *json = json_loadb (bytes.len ? bytes.ptr : "", bytes.len, JSON_REJECT_DUPLICATES, &where);
+    json_auto_t *json = json_loadb (bytes.len ? bytes.ptr : "", bytes.len, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
         return err_set (err, ERR_PARSE, "neither a baseline nor a receipt: line %d, column %d: %s", where.line,
                         where.column, where.text);
@@ -444,6 +441,5 @@ int drift_baseline_read (struct text bytes, struct slice_receipt *out, struct ar
                       baseline_schema);
     else
         rc = receipt_from_json (bytes, out, arena, err);
-    json_decref (json);
     return rc;
 }

@@ -1,6 +1,5 @@
 #include "coordinator/view/line.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

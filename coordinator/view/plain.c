@@ -177,7 +177,7 @@ static void tell_left_behind (struct printer *printer, const struct fact *fact)
 {
     const struct verdict *verdicts = fact->of.hosts_left_behind.verdicts.items;
     uint32_t n = fact->of.hosts_left_behind.verdicts.n, *hosts = mem_array (n, sizeof (*hosts));
-    bool *told = mem_array (n, sizeof (*told));
+    LOCAL_MEM bool *told = mem_array (n, sizeof (*told));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t alike = 0;
         for (uint32_t k = i; k < n && !told[i]; k++)
@@ -192,7 +192,6 @@ static void tell_left_behind (struct printer *printer, const struct fact *fact)
         add_after (printer, ": ", verdicts[i].cause);
         plain_say (printer, fact->at_ms);
     }
-    mem_free (told);
     mem_free (hosts);
 }
 

@@ -159,7 +159,7 @@ static void add_generation (const struct slice_receipt *receipt, const struct ru
 
 static void add_enforcement (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)
 {
-    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     LOCAL_ARENA arena = { 0 };
     text_list ways = { 0 };
     bool first = true, own = text_is (header->cache_mode, enum_name_of (&cache_mode_names, CACHE_PER_HOST));
@@ -185,7 +185,6 @@ static void add_enforcement (const struct slice_receipt *receipt, const struct r
             buf_escaped_after (out, i ? ", " : ": ", ways.items[i], 0);
         buf_byte (out, '\n');
     }
-    mem_free (names);
 }
 
 static void add_trust (const struct run_header *header, struct buf *out)

@@ -26,7 +26,7 @@ static json_t *host_frontier (const struct run_header *header, const struct host
 /* Which hosts make the slice stand there: those that passed it, or those that did not (cascades only if all are). */
 static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung, bool passed)
 {
-    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     for (int with_cascades = 0; with_cascades < 2; with_cascades++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < receipt->hosts.n; i++) {
@@ -35,11 +35,8 @@ static json_t *rung_hosts (const struct slice_receipt *receipt, struct text rung
             if (passed ? outcome == OUTCOME_PASSED : failed)
                 names[n++] = receipt->hosts.items[i].host;
         }
-        if (n > 0 || with_cascades) {
-            json_t *json = folded_hosts_json (names, n);
-            mem_free (names);
-            return json;
-        }
+        if (n > 0 || with_cascades)
+            return folded_hosts_json (names, n);
     }
     return json_null (); /* not reached: the second round always answers */
 }
@@ -118,8 +115,8 @@ static bool is_unknown (const struct record *record, const void *value, const st
 static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct text rung, enum outcome *worst)
 {
     json_t *object = json_object ();
-    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
-    enum outcome *of = mem_array (receipt->hosts.n, sizeof (*of));
+    LOCAL_MEM struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    LOCAL_MEM enum outcome *of = mem_array (receipt->hosts.n, sizeof (*of));
     *worst = OUTCOME_NOT_REACHED;
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         of[i] = frontier_rung_outcome (&receipt->hosts.items[i], rung);
@@ -134,8 +131,6 @@ static json_t *hosts_by_outcome (const struct slice_receipt *receipt, struct tex
         if (outcome != OUTCOME_NOT_REACHED)
             *worst = *worst == OUTCOME_NOT_REACHED ? outcome : outcome_worst (*worst, outcome);
     }
-    mem_free (of);
-    mem_free (names);
     return object;
 }
 
@@ -173,13 +168,12 @@ static json_t *ladder_json (const struct slice_receipt *receipt, const struct ru
 static json_t *enforcement_json (const struct slice_receipt *receipt, struct text run)
 {
     json_t *object = json_object ();
-    struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (receipt->hosts.n, sizeof (*names));
     for (enum enforcement level = ENFORCEMENT_NONE + 1; level < ENFORCEMENT_N; level++) {
         uint32_t n = receipt_hosts_at_level (receipt, run, level, names);
         if (n > 0)
             json_object_set_new (object, enum_name_of (&enforcement_names, level), folded_hosts_json (names, n));
     }
-    mem_free (names);
     return object;
 }
 
@@ -340,29 +334,21 @@ int receipt_check_names (const struct slice_receipt *receipt, struct err *err)
 int receipt_from_json (struct text text, struct slice_receipt *out, struct arena *arena, struct err *err)
 {
     json_error_t where;
-    json_t *json = text.len <= RECEIPT_JSON_MAX_BYTES
-                       ? json_loadb (text.len ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &where)
-                       : NULL;
+    json_auto_t *json = text.len <= RECEIPT_JSON_MAX_BYTES
+                            ? json_loadb (text.len ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &where)
+                            : NULL;
     if (json == NULL)
         return err_set (err, ERR_PARSE, "line %d, column %d: %s", where.line, where.column, where.text);
     const char *found = json_string_value (json_object_get (json, "schema"));
-    json_t *sets = json_object ();
-    int rc = -1;
-    if (found == NULL || strcmp (found, schema) != 0) {
-        err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\"", schema);
-        goto out;
-    }
+    json_auto_t *sets = json_object ();
+    if (found == NULL || strcmp (found, schema) != 0)
+        return err_set (err, ERR_PARSE, "not a receipt: expected \"schema\": \"%s\"", schema);
     drop_derived (json);
     for (size_t i = 0; i < sizeof (stored) / sizeof (stored[0]); i++)
         if (json_object_get (json, stored[i]))
             json_object_set (sets, stored[i], json_object_get (json, stored[i]));
-    rc = record_from_json (&slice_receipt_record, sets, out, arena, err);
-    if (rc == 0)
-        rc = receipt_check_names (out, err);
-    if (rc == 0)
-        merge_normalise (out);
-out:
-    json_decref (sets);
-    json_decref (json);
-    return rc;
+    if (record_from_json (&slice_receipt_record, sets, out, arena, err) != 0 || receipt_check_names (out, err) != 0)
+        return -1;
+    merge_normalise (out);
+    return 0;
 }

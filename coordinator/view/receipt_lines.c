@@ -394,7 +394,7 @@ static void add_contradicted (const struct reduction_receipt *metric, struct buf
 {
     uint32_t n = metric->contradicted.n;
     const struct contradicted_count_receipt *items = metric->contradicted.items;
-    struct text *hosts = mem_array (n, sizeof (*hosts));
+    LOCAL_MEM struct text *hosts = mem_array (n, sizeof (*hosts));
     for (uint32_t i = 0, told = 0; i < n; i++) {
         uint32_t alike = 0;
         bool known = false;
@@ -409,7 +409,6 @@ static void add_contradicted (const struct reduction_receipt *metric, struct buf
                     told++ ? ", " : "; earlier values for which the same proof fails: ", items[i].count);
         hostset_fold (hosts, alike, out);
     }
-    mem_free (hosts);
 }
 
 void reduction_text (const struct reduction_receipt *metric, struct buf *out)

@@ -73,7 +73,7 @@ static void add_missing (const struct slice_receipt *receipt, const struct run_h
 {
     if (receipt->headers.n == 1 && receipt->hosts.n == header->hosts.n)
         return; /* the usual case, without a look at each */
-    struct text *names = mem_array (header->hosts.n, sizeof (*names));
+    LOCAL_MEM struct text *names = mem_array (header->hosts.n, sizeof (*names));
     uint32_t n = 0;
     for (uint32_t i = 0; i < header->hosts.n; i++)
         if (!has_receipt_of (receipt, header, header->hosts.items[i]))
@@ -83,7 +83,6 @@ static void add_missing (const struct slice_receipt *receipt, const struct run_h
         hostset_fold (names, n, out);
         buf_puts (out, ": the run had them, and their receipts are not here; the frontier is of the others\n");
     }
-    mem_free (names);
 }
 
 static void add_frontier (const struct slice_receipt *receipt, const struct run_header *header, struct buf *out)

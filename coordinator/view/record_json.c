@@ -73,7 +73,7 @@ json_t *texts_json (const struct text *items, uint32_t n)
 
 void json_print_release (json_t *json, size_t flags, struct buf *out)
 {
-    char *text = json ? json_dumps (json, flags | JSON_ENSURE_ASCII) : NULL;
+    LOCAL_MEM char *text = json ? json_dumps (json, flags | JSON_ENSURE_ASCII) : NULL;
     if (!text)
         mem_exit_exhausted (0);
     for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
@@ -82,7 +82,6 @@ void json_print_release (json_t *json, size_t flags, struct buf *out)
         else
             buf_byte (out, (uint8_t) *at);
     buf_byte (out, '\n');
-    free (text);
     json_decref (json);
 }
 
@@ -288,7 +287,7 @@ static void print_list (struct printing *printing, const struct field *field, co
 static void print_object (struct printing *printing, const struct record *record, const void *value)
 {
     const struct json_rules *rules = printing->rules;
-    json_t *more = rules && rules->more ? rules->more (rules->owner, record, value) : NULL;
+    json_auto_t *more = rules && rules->more ? rules->more (rules->owner, record, value) : NULL;
     const struct field *const *field = members_of (printing, record), *const *end = field + record->fields_n;
     void *extra = json_object_iter (more);
     print_begin (printing, '{');
@@ -309,7 +308,6 @@ static void print_object (struct printing *printing, const struct record *record
         field += order >= 0;
     }
     print_end (printing, '}', false);
-    json_decref (more);
 }
 
 static void print_hex (const struct printing *printing, struct text bytes)

@@ -99,11 +99,10 @@ static struct MHD_Response *gzip (struct text bytes)
     uLong room = deflateBound (&stream, bytes.len);
     stream.next_out = mem_array (room, 1);
     stream.avail_out = (uInt) room;
-    Bytef *out = stream.next_out;
+    LOCAL_MEM Bytef *out = stream.next_out;
     if (deflate (&stream, Z_FINISH) == Z_STREAM_END)
         response = copy_bytes (out, stream.total_out);
     (void) deflateEnd (&stream);
-    mem_free (out);
     return response;
 }
 

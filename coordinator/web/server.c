@@ -9,6 +9,7 @@
 #include "common/base/rng.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
+#include "common/io/fd.h"
 #include "coordinator/picture/metrics.h"
 #include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_json.h"
@@ -143,12 +144,11 @@ static void read_drift (struct served_run *run)
     LOCAL_BUF bytes = { .max = DRIFT_MAX_BYTES };
     int rc = file_read (RUN_PATH (&run->dir, RUN_FILE_DRIFT), &bytes, NULL);
     run->drift_read = rc == 0 || is_written (run);
-    json_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
+    json_auto_t *json = rc == 0 ? json_loadb ((const char *) bytes.ptr, bytes.len, 0, NULL) : NULL;
     const json_t *counts = json_object_get (json, "counts");
     run->drift_known = counts && !json_is_true (json_object_get (json, "pins_missing"));
     run->drift = (uint32_t) (json_integer_value (json_object_get (counts, "findings")) +
                              json_integer_value (json_object_get (counts, "left_out")));
-    json_decref (json);
 }
 
 /* Reads once, from the files of its end, in how many ways its hosts differ. */
@@ -185,13 +185,12 @@ struct http_answer *answer_log (const struct served_run *run, const struct web_r
 {
     static char piece[ANSWER_LOG_BYTES];
     char next[24];
-    int fd = answers_open_log (run, request);
+    LOCAL_FD fd = answers_open_log (run, request);
     if (fd < 0)
         return answer_refusal (NOT_FOUND, "nothing was printed there yet, or there is no such host, rung or attempt");
     off_t end = lseek (fd, 0, SEEK_END), last = end > ANSWER_LOG_BYTES ? end - ANSWER_LOG_BYTES : 0;
     off_t from = request->from != UINT64_MAX ? (off_t) request->from : last;
     ssize_t n = from < end ? pread (fd, piece, sizeof piece, from) : 0; /* behind its end: nothing yet */
-    close (fd);
     if (n < 0)
         return answer_refusal (FAILED, "the log cannot be read");
     struct http_answer *answer = http_answer_bytes (OK, "application/octet-stream",
