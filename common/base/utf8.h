@@ -4,7 +4,6 @@
 #ifndef SLICEUP_COMMON_BASE_UTF8_H
 #define SLICEUP_COMMON_BASE_UTF8_H
 
-#include "common/base/mem.h"
 #include "common/base/text.h"
 #include <stdbool.h>
 #include <stdint.h>

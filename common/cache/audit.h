@@ -4,10 +4,7 @@
 #ifndef SLICEUP_COMMON_CACHE_AUDIT_H
 #define SLICEUP_COMMON_CACHE_AUDIT_H
 
-#include "common/base/digest.h"
-#include "common/base/err.h"
 #include "common/cache/generation.h"
-#include "common/model/msg.h"
 #include <stddef.h>
 
 /* STAT: names, kinds, sizes, modes. SAMPLE: also the bytes of all files below 1 MiB and of a sample of the larger ones,

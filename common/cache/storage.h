@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/err.h"
 #include "common/model/plan.h"
 
 enum { STORAGE_ID_BYTES = 17 }; /* 16 hex digits and a NUL */

@@ -3,8 +3,6 @@
 #ifndef SLICEUP_COMMON_CONF_CONF_H
 #define SLICEUP_COMMON_CONF_CONF_H
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
 #include "common/model/plan.h"
 
 struct conf_problem {

@@ -5,7 +5,6 @@
 #ifndef SLICEUP_COMMON_CONF_CONF_KEYS_H
 #define SLICEUP_COMMON_CONF_CONF_KEYS_H
 
-#include "common/base/buf.h"
 #include "common/model/plan.h"
 
 enum key_kind {

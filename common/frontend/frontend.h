@@ -4,9 +4,7 @@
 #ifndef SLICEUP_COMMON_FRONTEND_FRONTEND_H
 #define SLICEUP_COMMON_FRONTEND_FRONTEND_H
 
-#include "common/base/text.h"
 #include "common/model/msg.h"
-#include "common/model/plan.h"
 
 /* OWN has no column: it writes as the WRITER does. */
 enum {

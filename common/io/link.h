@@ -10,7 +10,6 @@
 #ifndef SLICEUP_COMMON_IO_LINK_H
 #define SLICEUP_COMMON_IO_LINK_H
 
-#include "common/base/err.h"
 #include "common/base/text.h"
 #include "common/io/process_capacity.h"
 #include <stdbool.h>

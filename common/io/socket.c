@@ -1,5 +1,4 @@
 #include "common/io/socket.h"
-#include "common/io/link.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
 #define ZMQ_ZAP_ENFORCE_DOMAIN 93 /* in every libzmq since 4.3.0; its header names it only in draft builds */

@@ -5,7 +5,6 @@
 #ifndef SLICEUP_COMMON_IO_SOCKET_H
 #define SLICEUP_COMMON_IO_SOCKET_H
 
-#include "common/base/err.h"
 #include "common/io/link.h"
 #include <stdbool.h>
 #include <stddef.h>

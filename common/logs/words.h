@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 
-#include "common/base/mem.h"
 #include "common/base/text.h"
 
 bool words_is_name (char c); /* letter, digit or _ */

@@ -9,7 +9,6 @@
 
 #include "common/model/hostset.h"
 #include "common/model/outcome.h"
-#include "common/model/record.h"
 
 /* ---- mesh ---- */
 

@@ -10,8 +10,6 @@
 #define SLICEUP_COMMON_MODEL_RECORD_H
 
 #include "common/base/buf.h"
-#include "common/base/mem.h"
-#include "common/base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -15,8 +15,6 @@
 #define SLICEUP_COMMON_MODEL_REQUIREMENTS_H
 
 #include "common/base/digest.h"
-#include "common/base/err.h"
-#include "common/base/text.h"
 
 enum { REQUIREMENTS_MAX = 4096, REQUIREMENT_HASHES_MAX = 512, REQUIREMENTS_BYTES_MAX = 4 * 1024 * 1024 };
 

@@ -13,9 +13,7 @@
 #ifndef SLICEUP_COMMON_WIRE_WIRE_H
 #define SLICEUP_COMMON_WIRE_WIRE_H
 
-#include "common/base/err.h"
 #include "common/model/fact.h"
-#include "common/model/msg.h"
 
 /* Messages have few items; a first fact of 4096 hosts, 64 rungs with files and arguments, and 1,024 signatures has some
  * 830,000. */

@@ -8,7 +8,6 @@
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_H
 
-#include "common/base/err.h"
 #include "common/io/log.h"
 #include "common/model/fact.h"
 #include "common/model/lease.h"

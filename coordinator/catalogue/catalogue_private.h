@@ -2,7 +2,6 @@
 #ifndef SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_PRIVATE_H
 #define SLICEUP_COORDINATOR_CATALOGUE_CATALOGUE_PRIVATE_H
 
-#include "common/io/log.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/journal/database.h"
 

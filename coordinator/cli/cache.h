@@ -3,7 +3,6 @@
 #ifndef SLICEUP_COORDINATOR_CLI_CACHE_H
 #define SLICEUP_COORDINATOR_CLI_CACHE_H
 
-#include "common/model/plan.h"
 #include "coordinator/catalogue/catalogue.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"

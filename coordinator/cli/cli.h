@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "common/base/err.h"
 #include "common/io/log.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/arguments.h"

@@ -10,7 +10,6 @@
 #include "common/wire/wire.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/run/driver.h"
 #include "coordinator/view/plain.h"
 
 /* The view, the metrics, the journal, its mark, and four that wait for disks (logs, catalogue, files, monitors); SQLite's caches. */

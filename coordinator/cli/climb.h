@@ -2,17 +2,9 @@
 #ifndef SLICEUP_COORDINATOR_CLI_CLIMB_H
 #define SLICEUP_COORDINATOR_CLI_CLIMB_H
 
-#include "common/base/err.h"
-#include "common/io/log.h"
-#include "common/io/process_capacity.h"
-#include "common/model/fact.h"
-#include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/picture/metrics.h"
-#include "coordinator/picture/scene.h"
 #include "coordinator/run/driver.h"
-#include "coordinator/story/board.h"
 #include <stdio.h>
 
 /* ---- live_runs.c ----

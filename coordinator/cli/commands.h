@@ -2,8 +2,6 @@
 #ifndef SLICEUP_COORDINATOR_CLI_COMMANDS_H
 #define SLICEUP_COORDINATOR_CLI_COMMANDS_H
 
-#include "common/base/buf.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/cli.h"
 
 extern const struct cli_command check_command, run_command, resume_command, status_command, metrics_command,

@@ -2,7 +2,6 @@
 #ifndef SLICEUP_COORDINATOR_CLI_HOSTS_H
 #define SLICEUP_COORDINATOR_CLI_HOSTS_H
 
-#include "common/model/hostset.h"
 #include "common/model/plan.h"
 #include "coordinator/cli/arguments.h"
 

@@ -2,8 +2,6 @@
 #ifndef SLICEUP_COORDINATOR_CLI_LOGS_H
 #define SLICEUP_COORDINATOR_CLI_LOGS_H
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/journal/run_dir.h"

@@ -2,9 +2,7 @@
 #ifndef SLICEUP_COORDINATOR_CLI_PLANNING_H
 #define SLICEUP_COORDINATOR_CLI_PLANNING_H
 
-#include "common/base/err.h"
 #include "common/conf/conf.h"
-#include "common/model/plan.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/story/measure_fold.h"
 

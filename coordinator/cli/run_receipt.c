@@ -2,7 +2,6 @@
 
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/plain.h"

@@ -2,11 +2,9 @@
 #ifndef SLICEUP_COORDINATOR_CLI_RUN_RECEIPT_H
 #define SLICEUP_COORDINATOR_CLI_RUN_RECEIPT_H
 
-#include "common/model/receipt.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/report/report.h"
-#include "coordinator/story/drift.h"
 #include "coordinator/story/measure_fold.h"
 
 /* `board` keeps the texts: destroy it after the receipt was used, also when this failed. */

@@ -8,9 +8,6 @@
 
 #include <stdbool.h>
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
 

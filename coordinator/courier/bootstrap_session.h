@@ -6,10 +6,6 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_SESSION_H
 #define SLICEUP_COORDINATOR_COURIER_BOOTSTRAP_SESSION_H
 
-#include "common/base/err.h"
-#include "common/base/text.h"
-#include "coordinator/courier/reporter.h"
-#include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,9 +6,6 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_SSH_LOGIN_H
 #define SLICEUP_COORDINATOR_COURIER_SSH_LOGIN_H
 
-#include "common/base/err.h"
-#include "coordinator/courier/reporter.h"
-#include "coordinator/courier/request.h"
 #include "coordinator/courier/transport.h"
 #include <libssh/libssh.h>
 #include <poll.h>

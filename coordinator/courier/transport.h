@@ -4,8 +4,6 @@
 #ifndef SLICEUP_COORDINATOR_COURIER_TRANSPORT_H
 #define SLICEUP_COORDINATOR_COURIER_TRANSPORT_H
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
 #include "coordinator/courier/reporter.h"
 #include "coordinator/courier/request.h"
 #include <poll.h>

@@ -9,7 +9,6 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#include "common/base/err.h"
 #include "common/base/text.h"
 #include "common/io/loop.h"
 

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "common/base/digest.h"
-#include "common/base/err.h"
 #include "coordinator/journal/database.h"
 #include "coordinator/journal/journal.h"
 

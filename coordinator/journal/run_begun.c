@@ -14,7 +14,6 @@
 #include "common/io/fd.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/journal_private.h"
-#include "coordinator/journal/run_dir.h"
 
 /* Making a run takes some hundredths of a second, removing one less. */
 enum { HOLD_MS = 2000, HOLD_AGAIN_MS = 10, TURN_MS = 10000 };

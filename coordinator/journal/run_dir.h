@@ -15,10 +15,7 @@
 #ifndef SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
 #define SLICEUP_COORDINATOR_JOURNAL_RUN_DIR_H
 
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "common/model/fact.h"
-#include "common/model/msg.h"
 
 enum { RUN_PATH_BYTES = 2048, RUN_ID_HEX_BYTES = 33 };
 #define RUN_FILE_RECEIPT "receipt.json"

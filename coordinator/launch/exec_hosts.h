@@ -7,7 +7,6 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_EXEC_HOSTS_H
 #define SLICEUP_COORDINATOR_LAUNCH_EXEC_HOSTS_H
 
-#include "common/base/text.h"
 #include "common/io/loop.h"
 #include "common/model/plan.h"
 #include "common/model/remote_command.h"

@@ -10,8 +10,6 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_H
 
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "common/io/loop.h"
 #include "common/model/plan.h"
 

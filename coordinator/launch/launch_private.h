@@ -10,7 +10,6 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PRIVATE_H
 
-#include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/launch/launch_process.h"

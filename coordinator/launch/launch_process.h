@@ -4,8 +4,6 @@
 #ifndef SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 #define SLICEUP_COORDINATOR_LAUNCH_LAUNCH_PROCESS_H
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
 #include "common/model/plan.h"
 #include <stdbool.h>
 #include <stdint.h>

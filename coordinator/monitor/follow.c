@@ -8,7 +8,6 @@
 #include "common/io/loop.h"
 #include "common/wire/wire.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/monitors.h"
 
 enum { FRAMES_AT_ONCE = 4096, EVENTS_MS = 50, FACTS_AT_ONCE = 4096 }; /* then drawing and key presses have their turn */

@@ -7,8 +7,6 @@
 #ifndef SLICEUP_COORDINATOR_MONITOR_FOLLOW_H
 #define SLICEUP_COORDINATOR_MONITOR_FOLLOW_H
 
-#include "common/model/fact.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/key_file.h"
 
 typedef void follow_fact_fn (void *owner, const struct fact *fact); /* the fact lives until it returns */

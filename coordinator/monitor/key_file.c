@@ -9,8 +9,6 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "common/io/link.h"
-#include "coordinator/journal/run_dir.h"
 
 static void wipe (struct buf *file)
 {

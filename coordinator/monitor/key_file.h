@@ -7,9 +7,7 @@
 
 #include <stdbool.h>
 
-#include "common/base/buf.h"
 #include "common/io/link.h"
-#include "common/model/plan.h"
 #include "coordinator/journal/run_dir.h"
 
 int key_file_save (const struct link_keys *keys, const char *path, struct err *err);

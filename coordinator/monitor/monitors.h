@@ -8,7 +8,6 @@
 #ifndef SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 #define SLICEUP_COORDINATOR_MONITOR_MONITORS_H
 
-#include "common/base/buf.h"
 #include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/loop.h"

@@ -8,7 +8,6 @@
 #ifndef SLICEUP_COORDINATOR_PICTURE_SCENE_H
 #define SLICEUP_COORDINATOR_PICTURE_SCENE_H
 
-#include "common/base/err.h"
 #include "coordinator/story/board.h"
 
 /* ---- feed.c ---- */

@@ -5,8 +5,6 @@
 #ifndef SLICEUP_COORDINATOR_REPORT_REPORT_H
 #define SLICEUP_COORDINATOR_REPORT_REPORT_H
 
-#include "common/base/buf.h"
-#include "common/model/receipt.h"
 #include "coordinator/picture/scene.h"
 #include "coordinator/story/drift.h"
 

@@ -7,7 +7,6 @@
 #ifndef SLICEUP_COORDINATOR_RUN_CALIBRATION_STORE_H
 #define SLICEUP_COORDINATOR_RUN_CALIBRATION_STORE_H
 
-#include "common/base/err.h"
 #include "coordinator/story/measure_fold.h"
 
 enum { CALIBRATION_KEPT = 64, CALIBRATION_READ_MAX = 10000 };

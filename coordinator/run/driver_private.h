@@ -8,17 +8,9 @@
 
 #include <sys/queue.h>
 
-#include "common/io/log.h"
-#include "common/io/loop.h"
-#include "common/model/fact.h"
-#include "common/model/msg.h"
-#include "common/model/plan.h"
 #include "coordinator/catalogue/catalogue.h"
-#include "coordinator/core/coord.h"
 #include "coordinator/journal/database.h"
-#include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/launch/launch.h"
 #include "coordinator/monitor/key_file.h"
 #include "coordinator/monitor/monitors.h"

@@ -2,7 +2,6 @@
 #ifndef SLICEUP_COORDINATOR_STORY_BOARD_PRIVATE_H
 #define SLICEUP_COORDINATOR_STORY_BOARD_PRIVATE_H
 
-#include "common/base/text.h"
 #include "coordinator/story/board.h"
 
 /* Kept texts are owned, bounded copies. */

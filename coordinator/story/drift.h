@@ -12,10 +12,8 @@
 #ifndef SLICEUP_COORDINATOR_STORY_DRIFT_H
 #define SLICEUP_COORDINATOR_STORY_DRIFT_H
 
-#include "common/model/plan.h"
 #include "common/model/receipt.h"
 #include "common/model/requirements.h"
-#include "common/model/result.h"
 #include "coordinator/verdict/topology.h"
 
 /* Findings past the first are counted and left out. FEW: fewer numbers than this have no robust statistics. */

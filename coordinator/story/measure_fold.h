@@ -4,7 +4,6 @@
 #define SLICEUP_COORDINATOR_STORY_MEASURE_FOLD_H
 
 #include "common/model/fact.h"
-#include "common/model/plan.h"
 
 /* What one launch really took, and how it ended. */
 struct measure {

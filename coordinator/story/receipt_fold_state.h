@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "common/base/mem.h"
-#include "common/model/receipt.h"
 #include "coordinator/story/board.h"
 
 #define GROWING(T)                                                                                                     \

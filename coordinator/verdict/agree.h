@@ -3,10 +3,7 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_AGREE_H
 #define SLICEUP_COORDINATOR_VERDICT_AGREE_H
 
-#include "common/base/text.h"
 #include "common/model/fact.h"
-#include "common/model/plan.h"
-#include "common/model/result.h"
 
 /* The hosts' reports of a pass, one a part. Borrowed. `alone`: parts do not depend on each other. */
 struct agree_case {

@@ -12,7 +12,6 @@
 #define SLICEUP_COORDINATOR_VERDICT_BLAME_H
 
 #include "common/model/fact.h"
-#include "common/model/plan.h"
 
 struct blame_host {
     struct verdict *verdict; /* as judged; changed to a cascade here */

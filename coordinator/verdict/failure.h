@@ -5,7 +5,6 @@
 #define SLICEUP_COORDINATOR_VERDICT_FAILURE_H
 
 #include "common/logs/classify.h"
-#include "common/model/fact.h"
 #include "coordinator/verdict/judge.h"
 
 /* Advice with the command that shows its log; for a program without output it names none. */

@@ -3,8 +3,6 @@
 #define SLICEUP_COORDINATOR_VERDICT_FLAG_SET_H
 
 #include "common/base/digest.h"
-#include "common/base/mem.h"
-#include "common/base/text.h"
 #include "common/model/plan.h"
 
 /* The words of `flags` sorted, each once, joined by one space, so equal sets give equal texts. In the arena. */

@@ -4,7 +4,6 @@
 #define SLICEUP_COORDINATOR_VERDICT_GOING_ON_H
 
 #include "common/model/fact.h"
-#include "common/model/plan.h"
 
 /* A pass is run again if every cause is transient and retries are left, which all its hosts share. */
 

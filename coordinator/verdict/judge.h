@@ -7,7 +7,6 @@
 
 #include "common/logs/signature.h"
 #include "common/model/fact.h"
-#include "common/model/result.h"
 #include "coordinator/verdict/topology.h"
 
 struct judge_case {

@@ -17,7 +17,6 @@
 
 #include "common/base/digest.h"
 #include "common/model/fact.h"
-#include "common/model/result.h"
 
 /* LEAST leaves room for parts of both signs, and for float32, in which the proof itself is reduced. Above MOST the
  * worst case, which grows with n, proves little. Real rounding grows with the square root of n (N. J. Higham, T. Mary:

@@ -7,7 +7,6 @@
 #ifndef SLICEUP_COORDINATOR_VERDICT_STANDS_H
 #define SLICEUP_COORDINATOR_VERDICT_STANDS_H
 
-#include "common/base/mem.h"
 #include "common/base/text.h"
 
 struct stand_host {

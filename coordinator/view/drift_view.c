@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "coordinator/story/frontier.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 

@@ -3,7 +3,6 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_DRIFT_VIEW_H
 #define SLICEUP_COORDINATOR_VIEW_DRIFT_VIEW_H
 
-#include "common/base/err.h"
 #include "coordinator/story/drift.h"
 #include "coordinator/view/line.h"
 #include <jansson.h>

@@ -2,12 +2,9 @@
 
 #include <time.h>
 
-#include "common/base/duration.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/story/measure_fold.h"
 #include "coordinator/verdict/failure.h"
-#include "coordinator/view/drift_view.h"
-#include "coordinator/view/line.h"
 
 enum { COLUMNS = 100, CAUSE_COLUMNS = 400, DRIFT_SHOWN = 12, NOTES_SHOWN = 8, EXIT_CACHE_VIOLATION = 4 };
 

@@ -2,12 +2,8 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 #define SLICEUP_COORDINATOR_VIEW_RECEIPT_TEXT_H
 
-#include "common/base/err.h"
-#include "common/model/receipt.h"
 #include "coordinator/story/board.h"
-#include "coordinator/story/drift.h"
 #include "coordinator/view/drift_view.h"
-#include "coordinator/view/line.h"
 
 /* `drift`: how the run compares its hosts. */
 void receipt_text (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);

@@ -3,7 +3,6 @@
 #ifndef SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
 #define SLICEUP_COORDINATOR_VIEW_RECORD_JSON_H
 
-#include "common/base/err.h"
 #include "common/model/hostset.h"
 #include "common/model/record.h"
 #include <jansson.h>

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "coordinator/verdict/stands.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/record_json.h"
 

@@ -11,7 +11,6 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "coordinator/picture/metrics.h"
-#include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"

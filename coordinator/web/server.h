@@ -9,10 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "common/base/err.h"
-#include "common/base/text.h"
 #include "common/io/loop.h"
-#include "common/model/plan.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/picture/scene.h"
 

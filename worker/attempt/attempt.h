@@ -10,8 +10,6 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_H
 
-#include "common/io/loop.h"
-#include "common/model/msg.h"
 #include "worker/attempt/command.h"
 #include "worker/environment/kit.h"
 #include "worker/preload/preload.h"

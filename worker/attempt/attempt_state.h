@@ -2,15 +2,10 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 #define SLICEUP_WORKER_ATTEMPT_ATTEMPT_STATE_H
 
-#include "common/model/result.h"
 #include "worker/attempt/attempt.h"
-#include "worker/attempt/command.h"
 #include "worker/attempt/task.h"
-#include "worker/environment/kit.h"
 #include "worker/process/cgroup_place.h"
-#include "worker/process/exec.h"
 #include "worker/protocol/evidence.h"
-#include "worker/sandbox/confine.h"
 #include "worker/sandbox/confine_sandbox.h"
 
 enum { STATEMENTS_MAX = 8 }; /* no more can wait: see attempt_take_statement */

@@ -6,7 +6,6 @@
 #define SLICEUP_WORKER_ATTEMPT_COMMAND_H
 
 #include "common/base/duration.h"
-#include "common/base/err.h"
 #include "common/model/msg.h"
 #include <limits.h>
 

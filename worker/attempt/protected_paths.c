@@ -1,14 +1,12 @@
 #include "worker/attempt/protected_paths.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/path.h"
 #include "worker/attempt/attempt_state.h"
-#include "worker/attempt/command.h"
 #include "worker/environment/kit.h"
 #include "worker/process/self.h"
 #include "worker/sandbox/confine_sandbox.h"

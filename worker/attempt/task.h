@@ -8,7 +8,6 @@
 #ifndef SLICEUP_WORKER_ATTEMPT_TASK_H
 #define SLICEUP_WORKER_ATTEMPT_TASK_H
 
-#include "common/base/buf.h"
 #include "common/model/msg.h"
 #include "worker/facts/host_fact_list.h"
 #include "worker/process/exec.h"

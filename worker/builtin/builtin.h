@@ -2,8 +2,6 @@
 #ifndef SLICEUP_WORKER_BUILTIN_BUILTIN_H
 #define SLICEUP_WORKER_BUILTIN_BUILTIN_H
 
-#include "common/base/err.h"
-#include "common/model/plan.h"
 #include "common/model/result.h"
 #include "worker/probe/probe_run.h"
 #include <stdbool.h>

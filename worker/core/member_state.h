@@ -2,7 +2,6 @@
 #ifndef SLICEUP_WORKER_CORE_MEMBER_STATE_H
 #define SLICEUP_WORKER_CORE_MEMBER_STATE_H
 
-#include "common/model/msg.h"
 #include "worker/core/member.h"
 #include <stdbool.h>
 #include <stdint.h>

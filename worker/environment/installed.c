@@ -3,7 +3,6 @@
 #include "common/base/path.h"
 #include "common/cache/generation.h"
 #include "common/io/fd.h"
-#include "common/model/record.h"
 #include "common/model/result.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,6 @@
 #ifndef SLICEUP_WORKER_ENVIRONMENT_INSTALLED_H
 #define SLICEUP_WORKER_ENVIRONMENT_INSTALLED_H
 
-#include "common/base/buf.h"
-#include "common/base/digest.h"
 #include "common/model/plan.h"
 #include "common/model/requirements.h"
 #include <stddef.h>

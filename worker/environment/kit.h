@@ -7,7 +7,6 @@
 #ifndef SLICEUP_WORKER_ENVIRONMENT_KIT_H
 #define SLICEUP_WORKER_ENVIRONMENT_KIT_H
 
-#include "common/base/err.h"
 #include "common/model/kit.h"
 #include "common/model/msg.h"
 

@@ -2,12 +2,6 @@
 #ifndef SLICEUP_WORKER_ENVIRONMENT_RESTORE_STATE_H
 #define SLICEUP_WORKER_ENVIRONMENT_RESTORE_STATE_H
 
-#include "common/base/digest.h"
-#include "common/base/err.h"
-#include "common/base/mem.h"
-#include "common/base/text.h"
-#include "common/model/outcome.h"
-#include "common/model/plan.h"
 #include "worker/environment/installed.h"
 #include "worker/protocol/protocol_writer.h"
 

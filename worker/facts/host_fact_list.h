@@ -4,8 +4,6 @@
 #ifndef SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 #define SLICEUP_WORKER_FACTS_HOST_FACT_LIST_H
 
-#include "common/base/text.h"
-#include "common/model/hostset.h"
 #include "common/model/plan.h"
 
 /* Below RESULT_FACTS_MAX, since the worker adds a few of its own. A result must fit a message, so values are bounded,

@@ -9,7 +9,6 @@
 #ifndef SLICEUP_WORKER_PRELOAD_PRELOAD_H
 #define SLICEUP_WORKER_PRELOAD_PRELOAD_H
 
-#include "common/base/err.h"
 #include "common/io/loop.h"
 #include "worker/process/spawn.h"
 #include <stdint.h>

@@ -6,9 +6,7 @@
 #ifndef SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 #define SLICEUP_WORKER_PROBE_CHILD_REPORT_H
 
-#include "common/base/text.h"
 #include "common/model/outcome.h"
-#include "common/model/record.h"
 #include "worker/probe/pjrt.h"
 
 /* In the order in which they are done. */

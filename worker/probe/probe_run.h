@@ -6,13 +6,8 @@
 #ifndef SLICEUP_WORKER_PROBE_PROBE_RUN_H
 #define SLICEUP_WORKER_PROBE_PROBE_RUN_H
 
-#include "common/base/buf.h"
-#include "common/base/err.h"
-#include "common/base/text.h"
-#include "common/model/outcome.h"
 #include "common/model/plan.h"
 #include "worker/probe/child_report.h"
-#include "worker/probe/pjrt.h"
 #include <stdbool.h>
 
 /* ---- report.c: what a probe found: step by step, how it ended, and the cause ----

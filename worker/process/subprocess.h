@@ -6,7 +6,6 @@
 #ifndef SLICEUP_WORKER_PROCESS_SUBPROCESS_H
 #define SLICEUP_WORKER_PROCESS_SUBPROCESS_H
 
-#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/model/record.h"
 #include <stdint.h>

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/model/result.h"
 #include "worker/protocol/evidence.h"
 
 /* ---- cache key line ---- */

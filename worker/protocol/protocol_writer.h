@@ -9,8 +9,6 @@
 #ifndef SLICEUP_WORKER_PROTOCOL_PROTOCOL_WRITER_H
 #define SLICEUP_WORKER_PROTOCOL_PROTOCOL_WRITER_H
 
-#include "common/base/err.h"
-#include "common/model/outcome.h"
 #include "common/model/result.h"
 
 enum { PROTOCOL_WRITER_BUNDLE_MAX = 64 }; /* items a line, so that it stays below 64 KiB */

@@ -5,11 +5,9 @@
 #ifndef SLICEUP_WORKER_RUN_JOIN_H
 #define SLICEUP_WORKER_RUN_JOIN_H
 
-#include "common/base/err.h"
 #include "common/io/link.h"
 #include "common/io/log.h"
 #include "common/io/proc.h"
-#include "common/model/plan.h"
 #include "worker/attempt/command.h"
 
 #define JOIN_WAY_FILE "way" /* in the worker's folder: "<control port> <bulk port>" of 127.0.0.1 */

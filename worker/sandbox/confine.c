@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -14,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "worker/sandbox/confine_sandbox.h"

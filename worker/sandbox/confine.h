@@ -6,7 +6,6 @@
 #ifndef SLICEUP_WORKER_SANDBOX_CONFINE_H
 #define SLICEUP_WORKER_SANDBOX_CONFINE_H
 
-#include "common/base/err.h"
 #include "common/model/msg.h"
 
 /* argv[0] is "confine"; the rest is its command line. Exit status if it does not become the program: 0 reported, 1 a

@@ -9,9 +9,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "common/base/err.h"
-#include "common/base/text.h"
-#include "common/model/result.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/confine.h"
 
