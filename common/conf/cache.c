@@ -1,7 +1,6 @@
 /* cache.c - the compile cache of a slice: who may write it, how others are refused, and further writable paths. */
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/conf/draft.h"
 
 /* The path without '//', '.' and a '/' at its end, as path_is_below compares paths. ".." was refused before. */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/conf/draft.h"
 #include "common/model/kit.h"
 

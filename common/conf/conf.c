@@ -1,4 +1,3 @@
-#include "common/conf/conf.h"
 
 #include <assert.h>
 #include <string.h>

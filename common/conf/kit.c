@@ -3,7 +3,6 @@
  * Modules are found by reading, never by running: an import statement at the beginning of a line names them. So a
  * program brings only the modules that it uses (docs/spec/canary.md). */
 #include "common/model/kit.h"
-#include "common/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

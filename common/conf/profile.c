@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/conf/draft.h"
-#include "common/frontend/frontend.h"
 #include "common/model/launch_variables.h"
 
 enum { FRONTENDS_MAX = 16, PREMAPPED_UNIT_BYTES = 4096, VAR_NAME_MAX_BYTES = 127 };

@@ -2,7 +2,6 @@
  * no program of a rung may write them, else it would control our next process. */
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/conf/draft.h"
 
 /* Each RUN message contains them. */

@@ -5,7 +5,6 @@
 
 #include "common/base/digest.h"
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/conf/draft.h"
 
 /* Defaults of `limits.join`, and its maximum. */

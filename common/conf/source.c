@@ -1,4 +1,3 @@
-#include "common/base/text.h"
 #include "common/conf/draft.h"
 
 #include <dirent.h>

@@ -1,6 +1,5 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/story/drift.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "coordinator/cli/cache.h"
 
-#include "coordinator/catalogue/catalogue.h"
-#include "coordinator/view/line.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,12 +1,8 @@
 #include "coordinator/cli/cache.h"
 
-#include "common/base/duration.h"
 #include "common/cache/audit.h"
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
-#include "coordinator/catalogue/catalogue.h"
-#include "coordinator/view/line.h"
-#include "coordinator/view/record_json.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

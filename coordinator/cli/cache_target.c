@@ -4,7 +4,6 @@
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #include "common/frontend/frontend.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
-#include "coordinator/catalogue/catalogue.h"
-#include "coordinator/view/line.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

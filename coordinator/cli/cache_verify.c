@@ -2,10 +2,6 @@
 
 #include "common/cache/storage.h"
 #include "common/io/clock.h"
-#include "coordinator/catalogue/catalogue.h"
-#include "coordinator/journal/run_dir.h"
-#include "coordinator/view/line.h"
-#include "coordinator/view/record_json.h"
 #include <inttypes.h>
 
 enum { SAY_AFTER_MS = 2000 };

@@ -3,12 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "common/base/duration.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/run/calibration_store.h"
-#include "coordinator/view/line.h"
-#include "coordinator/view/record_json.h"
 
 enum {
     SIGNATURE_COLUMNS = 16,

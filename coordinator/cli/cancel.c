@@ -1,13 +1,10 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/core/coord.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/monitor/follow.h"

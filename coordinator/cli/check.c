@@ -10,12 +10,10 @@
 #include "common/model/launch_variables.h"
 #include "common/model/secret.h"
 #include "common/wire/wire.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/core/coord.h"
 #include "coordinator/run/calibration_store.h"
-#include "coordinator/story/measure_fold.h"
 #include "coordinator/verdict/going_on.h"
 
 enum { CHECK_AGAIN = CLI_OWN, CHECK_BESIDE };

@@ -4,14 +4,10 @@
 
 #include "common/conf/conf.h"
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/story/board.h"
-#include "coordinator/story/drift.h"
 #include "coordinator/view/drift_view.h"
 
 /* ---- drift side ---- */

@@ -3,22 +3,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/digest.h"
-#include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/program_start.h"
 #include "common/model/requirements.h"
-#include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
-#include "coordinator/view/line.h"
-#include "coordinator/view/record_json.h"
 
 /* ---- env ls ---- */
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "common/io/process_capacity.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
-#include "common/model/hostset.h"
 #include "coordinator/cli/logs.h"
 
 /* A block is shown once nothing has joined it for so long. A line without an end is shown when it is so long. */

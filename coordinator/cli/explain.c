@@ -1,4 +1,3 @@
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "coordinator/cli/commands.h"
-#include "coordinator/view/line.h"
 
 /* ---- a page of words: wrapped to its columns, or as man(7) wants it ---- */
 

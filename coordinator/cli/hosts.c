@@ -5,7 +5,6 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
-#include "coordinator/view/record_json.h"
 
 /* More than any cluster has hosts; what these bound is a mistake such as h[1-999999999]. */
 enum { NAMES_MAX = 100000, OUTPUT_MAX_BYTES = 128 << 20, SEPARATOR_BYTES = 64 };

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/io/fd.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 

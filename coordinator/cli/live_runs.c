@@ -10,7 +10,6 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "coordinator/journal/journal.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/launch/launch_process.h"
 
 enum { SHARED_HOSTS_MAX_BYTES = 120, SENTENCE_BYTES = 1024 };

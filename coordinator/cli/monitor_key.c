@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/conf/address.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"

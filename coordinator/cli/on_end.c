@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"

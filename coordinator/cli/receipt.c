@@ -1,6 +1,5 @@
 
 #include "common/io/atomic_file.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/run_receipt.h"

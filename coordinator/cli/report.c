@@ -4,12 +4,10 @@
 
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/report/report.h"
 
 enum { REPORT_FOLDER = CLI_OWN, REPORT_PRINT };
 enum { REPORT_MAX_BYTES = 512 << 20, REPORT_PATH_BYTES = 4096 };

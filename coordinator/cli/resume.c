@@ -1,9 +1,7 @@
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 
 /* The newest run that began, did not end, and that no coordinator holds. */
 enum { RUNS_SEARCHED_MAX = 50 };

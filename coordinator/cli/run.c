@@ -5,7 +5,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/model/kit.h"
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/planning.h"

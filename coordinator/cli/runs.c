@@ -2,17 +2,13 @@
 #include <jansson.h>
 #include <unistd.h>
 
-#include "common/base/duration.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/catalogue/catalogue.h"
-#include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_begun.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"
 
 /* ---- runs ---- */

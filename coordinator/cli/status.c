@@ -6,9 +6,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/run_receipt.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
-#include "coordinator/picture/scene.h"
 
 struct learned {
     int64_t pid; /* of the coordinator that holds it; 0: nobody does, or it is on another machine */

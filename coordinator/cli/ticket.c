@@ -1,5 +1,4 @@
 
-#include "coordinator/cli/arguments.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"

@@ -1,7 +1,6 @@
 #include "coordinator/cli/planning.h"
 
 #include "common/base/path.h"
-#include "common/base/text.h"
 #include "common/conf/address.h"
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,11 +1,8 @@
 
 #include "common/io/clock.h"
-#include "coordinator/cli/arguments.h"
-#include "coordinator/cli/cli.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_begun.h"
-#include "coordinator/journal/run_dir.h"
 #include "coordinator/monitor/follow.h"
 #include "coordinator/view/plain.h"
 

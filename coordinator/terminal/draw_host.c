@@ -1,7 +1,6 @@
 /* draw_host.c - what is known of one host, and the end of its log. */
 #include <stdio.h>
 
-#include "common/base/duration.h"
 #include "coordinator/terminal/draw.h"
 #include "coordinator/view/plain.h"
 

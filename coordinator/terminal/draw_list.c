@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/duration.h"
 #include "coordinator/view/plain.h"
 #include "coordinator/view/status.h"
 

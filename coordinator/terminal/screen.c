@@ -20,8 +20,6 @@
 #include <term.h>
 #undef columns /* of a terminal's description; here a member */
 
-#include "coordinator/terminal/draw.h"
-
 /* ncurses writes into a file in memory, never to the terminal: it waits for whoever does not take what it writes. */
 enum {
     LEFT_BYTES = 4 << 20,

@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/duration.h"
 #include "coordinator/terminal/draw.h"
 
 /* ---- filter ---- */
