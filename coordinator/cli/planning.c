@@ -185,7 +185,8 @@ bool planning_has_devices (const struct plan *plan)
 static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 {
     uint32_t per_host = plan->profile.devices_per_host, at[MESH_AXES_MAX];
-    fprintf (to, "%*s", 17 - (int) plan->hosts.items[rank].address.len, " ");
+    uint32_t len = plan->hosts.items[rank].address.len;
+    fprintf (to, "%*s", len < 16 ? 17 - (int) len : 1, " ");
     for (uint32_t i = 0; i < per_host; i++) {
         mesh_coordinates (&plan->mesh, rank * per_host + i, at);
         fprintf (to, "%s(", i ? " " : "");

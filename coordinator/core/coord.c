@@ -70,11 +70,13 @@ static struct text silence_why (const struct coord *coord, uint32_t host, uint64
                : text_format (arena, "silent for %s", span);
 }
 
-/* It is told again while it lasts, for whoever began to watch meanwhile. */
+/* It is told again while it lasts, for whoever began to watch meanwhile. What was heard since counts, also where the
+ * silence is not over by it: a host that claims lost facts. */
 static uint64_t silence_told_at (const struct coord *coord, uint32_t host)
 {
     const struct host_soft_state *link = &coord->soft.hosts[host];
-    return (link->suspected ? link->told_ms : link->received_ms) + coord->state->plan.limits.suspect_ms;
+    uint64_t from_ms = link->suspected && link->told_ms > link->received_ms ? link->told_ms : link->received_ms;
+    return from_ms + coord->state->plan.limits.suspect_ms;
 }
 
 static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/story/drift.h"
 #include "coordinator/view/record_json.h"
 #include "coordinator/view/status.h"
 
@@ -447,10 +448,11 @@ static void add_pass (json_t *to, const struct scene *scene, uint32_t host, cons
 /* "number.NAME", but not of single links: these are as many as pairs of hosts. */
 static void add_told_by (json_t *columns, const struct scene *scene, uint32_t host, const struct board_host_fact *fact)
 {
-    char number[32], name[BOARD_WORD_MAX_BYTES + 1];
+    char name[BOARD_WORD_MAX_BYTES + 1];
+    double number = 0;
     if (text_to_c (board_word (scene->board, fact->name), name, sizeof name) && strncmp (name, "number.", 7) == 0 &&
-        strncmp (name + 7, "link.", 5) != 0 && text_to_c (board_word (scene->board, fact->value), number, 32))
-        set_by_host (columns, scene, name, host, json_real (strtod (number, NULL)));
+        strncmp (name + 7, "link.", 5) != 0 && drift_parse_number (board_word (scene->board, fact->value), &number))
+        set_by_host (columns, scene, name, host, json_real (number));
 }
 
 void scene_numbers_json (const struct scene *scene, struct buf *out)

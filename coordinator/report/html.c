@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "common/base/digest.h"
 #include "coordinator/picture/scene_json.h"
 #include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
@@ -240,7 +239,7 @@ static void add_passes_and_hosts (const struct report *report, struct left_out *
 {
     LOCAL_ARENA arena = { 0 };
     struct passes passes = passes_of (report, &arena);
-    size_t room = out->max - out->len - FRAME_BYTES;
+    size_t room = out->max > out->len + FRAME_BYTES ? out->max - out->len - FRAME_BYTES : 0;
     room -= passes_take (&passes, false, room / 2);
     LOCAL_BUF hosts = { .max = room };
     add_standing_out (report, left_out, &hosts);

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "common/model/hostset.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/view/receipt_text.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "coordinator/story/board.h"
 #include "coordinator/view/record_json.h"
 
 /* Of the trace, numbered by us; 0 is the idle process of a kernel. A host has two threads: what it did, and its phases.

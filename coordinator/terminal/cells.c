@@ -145,7 +145,7 @@ void sheet_add (struct sheet *sheet, enum paint paint, struct text line)
     uint32_t begin = blanks_before (line), indent = begin + 2;
     for (uint32_t at = begin, fits; sheet->columns > 2 * indent; at = indent) {
         fits = fitting (line, at, sheet->columns);
-        if (fits >= line.len)
+        if (fits >= line.len || fits <= at)
             break;
         sheet_put (sheet, paint, (struct text){ line.ptr, fits });
         text_skip (&line, fits);

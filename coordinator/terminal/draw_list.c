@@ -330,8 +330,14 @@ static struct sheet below_hosts (const struct drawing *drawing, uint32_t most, u
         sheet_add (&sheet, PAINT_WARN, scene->waiting[i]);
     if (sheet.lines.n < spare)
         add_gate (drawing, &sheet);
-    if (sheet.lines.n < spare)
-        add_notes (scene, spare - sheet.lines.n, drawing->cells->columns, &sheet);
+    uint32_t before = sheet.lines.n;
+    if (before < spare)
+        add_notes (scene, spare - before, drawing->cells->columns, &sheet);
+    if (sheet.lines.n > spare && before < spare) { /* remarks are broken into lines: the newest stay */
+        uint32_t room = spare - before, from = sheet.lines.n - room;
+        memmove (sheet.lines.items + before, sheet.lines.items + from, room * sizeof (*sheet.lines.items));
+        sheet.lines.n = spare;
+    }
     return sheet;
 }
 
@@ -384,7 +390,7 @@ void draw_list (struct drawing *drawing, uint32_t row, uint32_t end)
     bool beside = drawing->cells->columns >= BESIDE_COLUMNS && !state->map;
     uint32_t room = end - row, lines = state->map ? room / 2 : rows.n + 1, scroll = 0;
     uint32_t taken = beside ? lines : lines + room / 2, spare = room > taken ? room - taken : 0;
-    struct sheet below = below_hosts (drawing, room / 6, beside ? least_u64 (spare, room / 4) : spare / 2);
+    struct sheet below = below_hosts (drawing, room / 6, least_u64 (spare, room / (beside ? 4 : 3)));
     uint32_t least = room > HOST_LINES_LEAST ? room - HOST_LINES_LEAST : 0,
              until = end - least_u64 (below.lines.n, least);
     drawing->state->shown = 0;

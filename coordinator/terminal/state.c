@@ -320,6 +320,7 @@ static enum terminal_act key_open (struct terminal_state *state, const struct sc
     if (state->mode != MODE_LIST || state->cursor == SCENE_NOBODY)
         return ACT_NONE;
     state->opened = state->cursor;
+    state->moved = true;
     say_of_hosts (state, scene, "logs", &state->opened, 1);
     return state_show (state, MODE_HOST);
 }

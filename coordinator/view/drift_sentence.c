@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/flag_set.h"
-#include "coordinator/view/line.h"
 
 enum { HOSTS_TEXT_MAX_BYTES = 1 << 20, WORDS_MAX = 64, LEAD_BYTES = 12 };
 

@@ -1,5 +1,4 @@
 /* drift_view.c - how hosts differ: as lines, or in Markdown with a table of what was found; and as JSON. */
-#include "coordinator/view/drift_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "coordinator/story/drift.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/flag_set.h"

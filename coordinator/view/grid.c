@@ -1,7 +1,5 @@
 #include "coordinator/view/status.h"
 
-#include "common/base/duration.h"
-#include "coordinator/view/line.h"
 #include "coordinator/view/plain.h"
 
 enum { WAITING_BYTES = 1 << 20, FAILURE_LINES = 6, WORDS_COLUMNS = 48 };

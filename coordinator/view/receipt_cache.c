@@ -1,6 +1,5 @@
 #include <inttypes.h>
 
-#include "common/base/duration.h"
 #include "coordinator/view/receipt_text.h"
 
 const char *receipt_cache_holds (struct text mode)

@@ -1,9 +1,7 @@
 
 #include <string.h>
 
-#include "common/model/hostset.h"
 #include "coordinator/story/frontier.h"
-#include "coordinator/view/drift_view.h"
 #include "coordinator/view/receipt_text.h"
 #include "coordinator/view/record_json.h"
 

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/base/duration.h"
-#include "common/model/hostset.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/recompile_reason.h"
 #include "coordinator/view/receipt_text.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/duration.h"
 #include "coordinator/verdict/stands.h"
 #include "coordinator/view/plain.h"
 

@@ -138,7 +138,7 @@ class Tickets(Joiners):
         self.assertEqual(2, self.lab.sliceup("ticket", path).status)
         refused = self.issue(path, "--hosts", "h[1-2]")
         self.assertEqual(2, refused.status)
-        self.assertIn("h2 is not a host", refused.err)
+        self.assertIn("h2 is no host of slice slice", refused.err)
         self.assertFalse(self.tickets.exists())
 
     def test_a_run_without_tickets_names_the_command(self):

@@ -642,6 +642,23 @@ TEST_ON (bench, a_silence_is_told_again_while_it_lasts)
     assert_int_equal (times, 4);
 }
 
+/* It was told silent, and then heard in a way that does not end the silence: it is due again by what was heard. */
+TEST_ON (bench, a_silence_that_something_is_heard_in_does_not_keep_the_clock_busy)
+{
+    struct limits limits = { .join_ms = 600000, .suspect_ms = 2000, .lost_ms = 60000 };
+    bench_open_limited (bench, 0, &limits);
+    join (bench, 0);
+    struct host_soft_state *link = &bench->coord->soft.hosts[0];
+    for (uint32_t i = 0; i < 12 && !link->suspected; i++)
+        tick (bench, bench->now_ms + 250);
+    assert_true (link->suspected);
+    for (uint32_t i = 0; i < 12; i++) {
+        link->received_ms = link->told_ms + 250 * i;
+        tick (bench, bench->now_ms + 250);
+        assert_true (coord_deadline_ms (bench->coord) > bench->now_ms);
+    }
+}
+
 /* Host 0 was last heard with beat 7, sent at 500,000 ms by its own clock, and then was silent for `silent_ms`. */
 static enum silence silence_of_beat (struct bench *bench, uint64_t silent_ms, uint64_t beats, uint64_t own_ms)
 {

@@ -599,7 +599,7 @@ TEST (numbers_by_host_are_columns)
     json_t *json = numbers_of (picture);
     expect (json, "",
             "{\"hosts\":[\"v6e-0\",\"v6e-1\",\"v6e-2\"],\"numbers\":{\"rung/once\":[null,900],"
-            "\"number.speed.compute\":[null,400.5],\"number.speed.none\":[null,null],"
+            "\"number.speed.compute\":[null,400.5],"
             "\"rung/once/com\\\\x1bpile\":[null,700]}}");
     json_decref (json);
     picture_free (picture);

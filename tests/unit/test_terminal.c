@@ -225,6 +225,14 @@ TEST_ON (desk, the_next_failure_is_that_of_another_line)
     show_failed (&desk->show, 6, TEXT_LIT ("OSError: no room"));
     static const char *const lines[] = { "> host[0,2,4] ", "> host[1,3,5] ", "> host6 ", "> host[0,2,4] " };
     draw_once (desk);
+    press (desk, KEY_IS_ENTER);
+    assert_int_equal (desk->state.opened, 0);
+    press (desk, 'n'); /* the one that is open was seen */
+    assert_int_equal (desk->state.opened, 1);
+    press (desk, 'q');
+    for (uint32_t i = 0; i < 3; i++)
+        press (desk, 'o');
+    draw_once (desk);
     for (uint32_t i = 0; i < 4; i++) {
         press (desk, 'n');
         assert_drawn (desk, lines[i]);
@@ -240,6 +248,21 @@ TEST_ON (desk, hosts_of_long_names_can_be_told_apart)
     desk->state.unfolded = true;
     assert_drawn (desk, "-zone-0 ");
     assert_drawn (desk, "-zone-1 ");
+}
+
+/* Remarks are broken into lines, as many as there is room for, the newest. */
+TEST_ON (desk, remarks_leave_the_hosts_their_place)
+{
+    desk_climbing (desk, 4, 80, 24);
+    char remark[800] = "1";
+    for (uint32_t i = 0; i < 60; i++)
+        strcat (remark, " a long word");
+    for (uint32_t i = 0; i < 6; i++)
+        feed_add_remark (desk->feed, text_of (remark));
+    feed_add_remark (desk->feed, TEXT_LIT ("the newest"));
+    assert_drawn (desk, "> host1 ");
+    assert_drawn (desk, "\n    next: ");
+    assert_drawn (desk, "the newest");
 }
 
 /* A tile is one byte of a frame, and another colour five. */

@@ -317,12 +317,13 @@ static void judge_killed (struct probe_report *report, struct text where)
 static void judge_crashed (struct probe_report *report)
 {
     struct text where = report_place (report);
+    const char *name = sigabbrev_np (report->signal); /* NULL: one of a number only */
     if (report->signal == SIGKILL)
         judge_killed (report, where);
     else
         report_add_printed (report,
-                            text_format (&report->arena, "%.*s: the plugin crashed with SIG%s (%s)", TEXT_ARG (where),
-                                         sigabbrev_np (report->signal), strsignal (report->signal)));
+                            text_format (&report->arena, "%.*s: the plugin crashed with %s%s (%s)", TEXT_ARG (where),
+                                         name ? "SIG" : "", name ? name : "a signal", strsignal (report->signal)));
 }
 
 static void judge_left (struct probe_report *report)
