@@ -106,20 +106,17 @@ static void status_sentence_add_group (struct grouping *grouping, uint32_t like,
         buf_printf (line, "; next: %.*s", TEXT_ARG (verdict->next));
 }
 
-/* 0: a cause of which it is known whose it is; 1: another cause; 2: it followed another host. */
-static uint32_t turn_of (const struct verdict *verdict)
-{
-    return only_followed (verdict) ? 2 : verdict->owner == OWNER_NONE || verdict->owner == OWNER_UNKNOWN;
-}
-
-/* Causes first, of them those with an owner; followers only if there is nothing else. */
+/* What tells most first; followers only if there is nothing else. */
 static void add_groups (struct grouping *grouping, struct buf *line)
 {
     const struct fact_pass_ended *ended = grouping->ended;
     uint32_t shown = 0;
-    for (uint32_t turn = 0; turn < 3; turn++)
+    for (uint32_t worth = FAILURE_WORTHS; worth-- > 0;)
         for (uint32_t i = 0; i < ended->verdicts.n && shown < GROUPS_SHOWN; i++) {
-            if (grouping->done[i] || turn_of (&ended->verdicts.items[i]) != turn || (turn == 2 && shown > 0))
+            const struct verdict *verdict = &ended->verdicts.items[i];
+            bool later = failure_worth (verdict->outcome, verdict->owner, verdict->likely || verdict->else_owner) !=
+                         worth;
+            if (grouping->done[i] || later || (worth == 0 && shown > 0))
                 continue;
             buf_puts (line, shown++ ? " | " : ": ");
             status_sentence_add_group (grouping, i, line);

@@ -1,6 +1,5 @@
 #include "coordinator/courier/ssh_login.h"
 
-#include "common/base/buf.h"
 #include "common/io/fd.h"
 #include <ctype.h>
 #include <stdio.h>

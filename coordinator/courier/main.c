@@ -13,12 +13,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "common/base/err.h"
 #include "common/io/clock.h"
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_session.h"
-#include "coordinator/courier/reporter.h"
-#include "coordinator/courier/transport.h"
 
 /* ---- watchdog ---- */
 

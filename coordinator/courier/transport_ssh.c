@@ -16,7 +16,6 @@
 #include "common/io/program_start.h"
 #include "coordinator/courier/bootstrap_protocol.h"
 #include "coordinator/courier/ssh_login.h"
-#include "coordinator/courier/transport.h"
 
 /* ---- the carrier ----
  *

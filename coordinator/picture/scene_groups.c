@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/picture/scene.h"
 #include "coordinator/picture/scene_private.h"
 #include "coordinator/view/status.h"
 

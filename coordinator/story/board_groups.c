@@ -30,27 +30,19 @@ static bool board_groups_belongs (const struct board *board, const struct board_
            text_equal_but_numbers (group->line, kept_part (line));
 }
 
-/* How much a group tells: a known owner more than a likely one, that more than none, and who only followed least. */
-static uint32_t worth (enum outcome outcome, enum owner owner, bool likely)
-{
-    if (outcome == OUTCOME_CASCADE || outcome == OUTCOME_CANCELLED)
-        return 0;
-    return owner == OWNER_UNKNOWN ? 1 : likely ? 2 : 3;
-}
-
 /* In place of the group that tells least and has the fewest hosts; NULL: this one tells no more. */
 static struct board_verdict_group *replaced_group (struct board_pass *pass, const struct verdict *verdict)
 {
     struct board_verdict_group *least = &pass->groups.items[0];
     for (uint32_t i = 1; i < pass->groups.n; i++) {
         struct board_verdict_group *group = &pass->groups.items[i];
-        uint32_t own = worth (group->outcome, group->owner, group->likely || group->else_owner),
-                 best = worth (least->outcome, least->owner, least->likely || least->else_owner);
+        uint32_t own = failure_worth (group->outcome, group->owner, group->likely || group->else_owner),
+                 best = failure_worth (least->outcome, least->owner, least->likely || least->else_owner);
         if (own < best || (own == best && group->hosts.n < least->hosts.n))
             least = group;
     }
-    if (worth (verdict->outcome, verdict->owner, verdict->likely || verdict->else_owner) <=
-        worth (least->outcome, least->owner, least->likely || least->else_owner))
+    if (failure_worth (verdict->outcome, verdict->owner, verdict->likely || verdict->else_owner) <=
+        failure_worth (least->outcome, least->owner, least->likely || least->else_owner))
         return NULL;
     pass->ungrouped_n += least->hosts.n;
     return least;

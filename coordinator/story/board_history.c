@@ -1,7 +1,6 @@
 /* board_history.c - the part of a board that keeps what each host did: its attempts, their phases, and its facts. */
 #include <string.h>
 
-#include "common/base/mem.h"
 #include "coordinator/story/board_private.h"
 #include "coordinator/story/receipt_fold_state.h"
 #include "coordinator/verdict/going_on.h"

@@ -3,6 +3,7 @@
 
 #include "coordinator/story/board_private.h"
 #include "coordinator/story/receipt_fold_state.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/isolate.h"
 #include "coordinator/verdict/judge.h"
 #include "coordinator/verdict/recompile_reason.h"
@@ -157,6 +158,17 @@ static void take_verdict (struct board *board, struct board_pass *pass, const st
     board_groups_correct (board, pass, verdict->host, verdict->outcome, verdict->owner);
 }
 
+/* What tells most first, so that groups stand in that order. */
+static void take_verdicts (struct board *board, struct board_pass *pass, const struct fact_pass_ended *ended)
+{
+    for (uint32_t worth = FAILURE_WORTHS; worth-- > 0;)
+        for (uint32_t i = 0; i < ended->verdicts.n; i++) {
+            const struct verdict *verdict = &ended->verdicts.items[i];
+            if (failure_worth (verdict->outcome, verdict->owner, verdict->likely || verdict->else_owner) == worth)
+                take_verdict (board, pass, verdict, ended->verdicts.n);
+        }
+}
+
 /* Every attempt of the pass: those without a verdict passed. */
 static void judge_attempts (struct board *board, const struct fact *fact)
 {
@@ -231,8 +243,7 @@ void board_pass_ended (struct board *board, const struct fact *fact)
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         if (board->hosts[i].in_pass)
             board->hosts[i].outcome = OUTCOME_PASSED;
-    for (uint32_t i = 0; i < ended->verdicts.n; i++)
-        take_verdict (board, pass, &ended->verdicts.items[i], ended->verdicts.n);
+    take_verdicts (board, pass, ended);
     for (uint32_t i = 0; i < board->plan.hosts.n; i++)
         if (board->hosts[i].in_pass && board->hosts[i].outcome == OUTCOME_PASSED)
             board_groups_correct (board, pass, i, OUTCOME_PASSED, OWNER_NONE);

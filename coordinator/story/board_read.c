@@ -1,8 +1,6 @@
 /* board_read.c - questions about a board. */
 #include <string.h>
 
-#include "common/base/mem.h"
-#include "coordinator/story/board.h"
 #include "coordinator/story/board_private.h"
 
 uint64_t board_now_ms (const struct board *board, uint64_t wall_ms)

@@ -1,6 +1,4 @@
 /* drift_values.c - what a host's receipt says, as named values. */
-#include "common/model/record.h"
-#include "coordinator/story/drift.h"
 #include "coordinator/story/drift_private.h"
 #include "coordinator/verdict/flag_set.h"
 

@@ -1,7 +1,5 @@
-#include "common/base/buf.h"
 #include "common/base/duration.h"
 #include "common/model/launch_variables.h"
-#include "common/model/plan.h"
 #include "common/model/secret.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/story/receipt_fold_state.h"

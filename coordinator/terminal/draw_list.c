@@ -204,13 +204,11 @@ static struct map_layout lay_out_map (const struct scene *scene, uint32_t column
     enum { LABEL = 7 };
     bool whole = scene->hidden_n == 0; /* else a rank in front says nothing of those behind it */
     struct map_layout out = { whole && columns > LABEL + 1 ? LABEL : 0, scene->columns ? scene->columns : 1, 1 };
-    uint32_t room = columns - out.label, lines;
-    if (out.columns > room)
-        out.columns = room;
-    lines = (scene->tiles_n + out.columns - 1) / out.columns;
+    uint32_t room = columns - out.label;
+    out.columns = least_u64 (out.columns, room);
+    uint32_t lines = (scene->tiles_n + out.columns - 1) / out.columns;
     uint32_t most = (room + 1) / (out.columns + 1), needed = rows ? (lines + rows - 1) / rows : 1;
-    out.beside = needed < most ? needed : most;
-    out.beside = out.beside ? out.beside : 1;
+    out.beside = least_u64 (needed, most) + (least_u64 (needed, most) == 0);
     return out;
 }
 
@@ -267,7 +265,7 @@ static void draw_legend (const struct drawing *drawing, uint32_t row)
         like[(int) tile_letter (&scene->tiles[i])] = &scene->tiles[i];
         counts[(int) tile_letter (&scene->tiles[i])]++;
     }
-    line_printf (&line, "%6s ", "rank");
+    line_printf (&line, "%6s ", scene->hidden_n ? "" : "rank");
     for (int letter = 0; letter < 128; letter++)
         if (counts[letter]) {
             char number[NUMBER_BYTES];

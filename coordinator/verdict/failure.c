@@ -338,6 +338,13 @@ void failure_judge (const struct judge_case *of, struct arena *arena, struct tex
     out->evidence = joined (reading.evidence, failure_stack (result, arena), arena);
 }
 
+uint32_t failure_worth (enum outcome outcome, enum owner owner, bool likely)
+{
+    if (outcome == OUTCOME_CASCADE || outcome == OUTCOME_CANCELLED)
+        return 0;
+    return owner == OWNER_UNKNOWN || owner == OWNER_NONE ? 1 : likely ? 2 : FAILURE_WORTHS - 1;
+}
+
 /* Escaped, since a receipt is untrusted. */
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, enum owner otherwise,
                           struct text signature)

@@ -30,6 +30,11 @@ void failure_describe_stop (const struct judge_case *of, struct arena *arena, st
 void failure_print_owner (struct buf *out, enum certainty certainty, enum owner owner, enum owner otherwise,
                           struct text signature);
 
+/* How much a cause tells, which is the order in which causes are told everywhere: a known owner more than a likely one, that
+ * more than none, and who only followed least. */
+enum { FAILURE_WORTHS = 4 };
+uint32_t failure_worth (enum outcome outcome, enum owner owner, bool likely);
+
 /* "exited with status 1", "killed by signal 9 (Killed)", or a shell's words for a killed program. */
 struct text failure_describe_end (const struct result *result, struct arena *arena);
 /* Finds the sender of a signal, after the texts of the result are judged: the kernel counts processes that it kills for

@@ -393,11 +393,15 @@ static void add_failed (const struct asked *asked, struct explanation *out, cons
     explain_add_printed (asked, cause, host, rung->cause.evidence);
 }
 
-/* Who was stopped stands behind those that ended by themselves. */
-static int larger_first (const void *a, const void *b)
+static uint32_t worth_of (const struct explain_cause *cause)
+{
+    return failure_worth (cause->outcome, cause->cause.owner, cause->cause.certainty == CERTAINTY_LIKELY);
+}
+
+static int most_first (const void *a, const void *b)
 {
     const struct explain_cause *x = a, *y = b;
-    int order = order_u64 (x->outcome == OUTCOME_CANCELLED, y->outcome == OUTCOME_CANCELLED);
+    int order = order_u64 (worth_of (y), worth_of (x));
     order = order ? order : order_u64 (y->hosts.n, x->hosts.n);
     return order ? order : text_compare (x->cause.text, y->cause.text);
 }
@@ -428,7 +432,7 @@ static void find_causes (const struct asked *asked, struct explanation *out)
                                                      TEXT_ARG (out->causes[i].hosts.items[0]),
                                                      TEXT_ARG (out->causes[i].cause.text));
     if (out->causes_n)
-        qsort (out->causes, out->causes_n, sizeof (*out->causes), larger_first);
+        qsort (out->causes, out->causes_n, sizeof (*out->causes), most_first);
 }
 
 static void take_metrics (const struct asked *asked, struct explanation *out)

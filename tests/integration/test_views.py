@@ -79,6 +79,18 @@ class Lines(Views):
             self.assertIn("    " + said, card(ended))
 
 
+    def test_causes_have_one_order_in_every_view(self):
+        """h0 fails and nobody knows whose that is, h1 fails with a text that has an owner: that stands first, though its rank is higher."""
+        said = "OSError: [Errno 28] No space left on device: '/data/x'"
+        program = f'[ $SLICEUP_HOST = h0 ] && {{ echo it went wrong >&2; exit 7; }}; echo "{said}" >&2; exit 1'
+        ended = self.lab.sliceup("run", self.slice([{"id": "step", "command": ["sh", "-c", program]}]), "--plain")
+        self.assertEqual(1, ended.status, ended)
+        lines, result = ended.out.split("ended: failed")
+        sentence = self.lab.receipt()["sentence"]
+        for view in (lines[lines.index("step: 2 failed"):], result, sentence, self.lab.sliceup("explain").out):
+            self.assertLess(view.index("No space left on device"), view.index("it went wrong"), view)
+
+
 class Scripts(Views):
     def test_status_of_a_running_run_tells_phases_and_what_is_waited_for(self):
         run = self.lab.start("run", self.slice(self.slow(6)))

@@ -25,6 +25,26 @@ TEST_ON (show, a_pass_counts_its_hosts)
     assert_int_equal (board_rung_outcome (show->board, FACTS), OUTCOME_NONE);
 }
 
+TEST_ON (show, causes_with_an_owner_come_first)
+{
+    struct verdict verdicts[] = {
+        { .host = 0, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER, .cause = TEXT_LIT ("a peer failed") },
+        { .host = 1, .outcome = OUTCOME_TIMED_OUT, .owner = OWNER_UNKNOWN, .cause = TEXT_LIT ("still there") },
+        { .host = 2,
+          .outcome = OUTCOME_FAILED,
+          .owner = OWNER_PROGRAM,
+          .likely = true,
+          .cause = TEXT_LIT ("it raised") },
+        { .host = 3, .outcome = OUTCOME_FAILED, .owner = OWNER_DEVICE, .cause = TEXT_LIT ("no chip") },
+    };
+    show_gathered (show, 4);
+    show_began (show, FACTS, PASS_ONCE, 1, 4);
+    show_pass_ended (show, OUTCOME_FAILED, 900, verdicts, 4);
+    const struct board_pass *pass = pass_at (show, FACTS, PASS_ONCE);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal (pass->groups.items[i].hosts.items[0], 3 - i);
+}
+
 TEST_ON (show, verdicts_with_the_same_cause_fold)
 {
     struct verdict verdicts[] = {
