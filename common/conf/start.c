@@ -138,9 +138,8 @@ void draft_check_return_address (struct draft *draft)
  * abbreviated names, so every beginning of one of these is refused as well. */
 static const char refused_options[] =
     "account chdir error export export-file help input kill-on-bad-exit label multi-prog nodefile nodelist nodes "
-    "ntasks "
-    "ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres output partition pty test-only "
-    "usage version wait wrap";
+    "ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres output partition pty "
+    "test-only usage version wait wrap";
 
 static bool is_refused (struct text name)
 {

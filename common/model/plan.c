@@ -362,6 +362,11 @@ struct text plan_fold_all_hosts (const struct plan *plan, uint32_t max_bytes, st
     return hostset_folded (names, plan->hosts.n, max_bytes, arena);
 }
 
+bool plan_has_devices (const struct plan *plan)
+{
+    return !text_is (plan->profile.frontend, "plain") || !text_is (plan->profile.backend, "cpu");
+}
+
 uint32_t plan_whole (const struct plan *plan)
 {
     return plan->whole ? plan->whole : plan->hosts.n;

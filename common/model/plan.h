@@ -488,8 +488,9 @@ int plan_host_rank (const struct plan *plan, struct text host); /* or -1 */
 struct text plan_fold_hosts (const struct plan *plan, const uint32_t *hosts, uint32_t n, uint32_t max_bytes,
                              struct arena *arena);
 struct text plan_fold_all_hosts (const struct plan *plan, uint32_t max_bytes, struct arena *arena);
-uint32_t plan_whole (const struct plan *plan);                 /* hosts of the whole slice */
-bool address_is_loopback (struct text address);                /* reachable only on its own machine */
+bool plan_has_devices (const struct plan *plan); /* false: its programs know of none, so neither do we say */
+uint32_t plan_whole (const struct plan *plan);   /* hosts of the whole slice */
+bool address_is_loopback (struct text address);  /* reachable only on its own machine */
 uint32_t plan_place (const struct plan *plan, uint32_t rank);  /* the rank of a host of the run in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id); /* or -1 */
 /* NULL: no known failure has this id. */

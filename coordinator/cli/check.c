@@ -31,7 +31,7 @@ static int check_run (struct cli *cli, const struct cli_arguments *arguments)
             status = cli_fail (cli, &err);
         else
             printf ("no mistakes found; %s of the hosts are checked by sliceup run\n",
-                    planning_has_devices (&plan) ? "versions and devices" : "versions");
+                    plan_has_devices (&plan) ? "versions and devices" : "versions");
     }
     return status;
 }
@@ -53,8 +53,7 @@ const struct cli_command check_command = {
     .help = "Reads the slice file and every file it names. Prints all mistakes at once, each as file:line:column: the "
             "mistake, and what was expected. Without mistakes it prints the plan: hosts with their ranks and mesh "
             "coordinates, launch policy, pins, cache and rungs. - in place of the file is standard input; what it "
-            "names lies in the "
-            "working folder then.",
+            "names lies in the working folder then.",
     .examples = "sliceup check configs/slices/local-jax.yaml\n"
                 "sliceup init 'node-[0-3]' | sliceup check -\n",
     .exit_status = "0 no mistakes, 2 mistakes, 3 other users could change the cache, as seen from this machine.",

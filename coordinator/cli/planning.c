@@ -177,11 +177,6 @@ int planning_load_text (struct cli *cli, const char *name, struct text text, str
     return load (cli, &options, true, arena, plan);
 }
 
-bool planning_has_devices (const struct plan *plan)
-{
-    return !text_is (plan->profile.frontend, "plain") || !text_is (plan->profile.backend, "cpu");
-}
-
 static void print_coordinates (const struct plan *plan, uint32_t rank, FILE *to)
 {
     uint32_t per_host = plan->profile.devices_per_host, at[MESH_AXES_MAX];
@@ -358,7 +353,7 @@ static void print_mesh (const struct plan *plan, FILE *to)
 static void print_hosts (const struct plan *plan, FILE *to)
 {
     enum { SHOWN = 16 };
-    bool devices = planning_has_devices (plan);
+    bool devices = plan_has_devices (plan);
     if (devices || proves_metrics (plan)) /* which are reduced over it */
         print_mesh (plan, to);
     fprintf (to, "hosts   %u", plan->hosts.n);

@@ -29,8 +29,6 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err);
 /* $HOME, else as the system knows it; NULL: nowhere. */
 const char *planning_user_home (void);
 void planning_print (const struct plan *plan, FILE *to);
-/* False: programs run that need none, so nothing is to be said of devices. */
-bool planning_has_devices (const struct plan *plan);
 
 /* ssh_answers.c - conf_options.ssh_answers by OpenSSH's client, and pack_folder by git and tar. */
 int planning_pack_folder (const char *folder, struct buf *out, struct err *err);

@@ -14,8 +14,7 @@ struct text scene_mesh (const struct scene *scene)
 {
     const struct mesh *mesh = &scene->board->plan.mesh;
     struct buf out = { .max = 4096 };
-    bool devices = !text_is (scene->board->plan.profile.frontend, "plain");
-    for (uint32_t i = 0; devices && i < mesh->n; i++) {
+    for (uint32_t i = 0; plan_has_devices (&scene->board->plan) && i < mesh->n; i++) {
         buf_puts (&out, i ? ", " : "");
         buf_escaped (&out, mesh->items[i].axis, 0);
         buf_printf (&out, "=%u", mesh->items[i].size);
