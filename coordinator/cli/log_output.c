@@ -67,6 +67,14 @@ bool log_told_lost (const struct log_told *told, const struct log_source *source
     return at != NULL;
 }
 
+bool log_told_whole (const struct log_told *told, const struct log_source *source, uint64_t bytes)
+{
+    for (const struct told *at = told->newest[source->host]; at; at = at->earlier)
+        if (at->ended && attempt_key_equal (&at->key, &source->key))
+            return bytes >= at->log_bytes;
+    return false;
+}
+
 bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,
                    bool held, struct buf *out)
 {

@@ -208,7 +208,7 @@ enum { LOOK_MS = 250, PIECE_BYTES = 64 << 10, LAST_LOOKS = 12, PRINT_BYTES = 8 <
 struct tail {
     struct log_source source;
     uint64_t offset, hole_bytes; /* what was printed of it, holes among them */
-    bool fading;
+    uint32_t looks;              /* since its pass was over; 0: it is not */
 };
 
 struct tails {
@@ -243,19 +243,24 @@ static void logs_say (struct tails *tails, uint32_t at, bool held)
     tails->logs->lost |= lost;
 }
 
-/* The hosts of a pass that has just begun; those of passes that are over stay for one more look. */
+/* The coordinator writes logs behind the facts, so an output stays until it is whole, or for LAST_LOOKS. */
+static bool is_over (struct tails *tails, uint32_t at)
+{
+    struct tail *tail = &tails->items[at];
+    bool runs = tails->board->running && attempt_key_equal (&tail->source.key, &tails->board->key);
+    bool whole = log_told_whole (&tails->logs->told, &tail->source, tail->offset);
+    return !runs && tail->looks++ > 0 && (whole || tail->looks > LAST_LOOKS);
+}
+
+/* The hosts of a pass that has just begun, and of earlier ones those whose output is still coming. */
 static void refresh (struct tails *tails)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < tails->n; i++) {
-        if (tails->items[i].fading) {
+        if (is_over (tails, i))
             logs_say (tails, i, true);
-            continue;
-        }
-        tails->items[kept] = tails->items[i];
-        tails->items[kept].fading = !(tails->board->running &&
-                                      attempt_key_equal (&tails->items[i].source.key, &tails->board->key));
-        kept++;
+        else
+            tails->items[kept++] = tails->items[i];
     }
     if (kept != tails->n)
         tails->said = 0;
@@ -276,7 +281,7 @@ static void refresh (struct tails *tails)
 static uint32_t whole_lines (const char *piece, uint32_t len, bool last)
 {
     const char *end = memrchr (piece, '\n', len);
-    return last || (end == NULL && len == PIECE_BYTES) ? len : end ? (uint32_t) (end + 1 - piece) : 0;
+    return len < PIECE_BYTES && last ? len : end ? (uint32_t) (end + 1 - piece) : len == PIECE_BYTES ? len : 0;
 }
 
 static void grow (struct tails *tails, uint32_t at, bool last)
@@ -287,10 +292,11 @@ static void grow (struct tails *tails, uint32_t at, bool last)
     LOCAL_FD fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     off_t size_bytes = fd >= 0 && fstat (fd, &st) == 0 ? st.st_size : 0; /* what is added meanwhile: the next look */
+    last |= log_told_whole (&tails->logs->told, &tail->source, (uint64_t) size_bytes);
     ssize_t len = 0;
     while ((off_t) tail->offset < size_bytes && tails->status == EXIT_HOLDS &&
            (len = pread (fd, tails->piece, PIECE_BYTES, (off_t) tail->offset)) > 0) {
-        uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last || tail->fading);
+        uint32_t whole = whole_lines (tails->piece, (uint32_t) len, last);
         if (whole == 0)
             break;
         logs_print (tails, at, (struct text){ tails->piece, whole }, tails->logs->raw);
@@ -307,7 +313,7 @@ static void grow_all (struct tails *tails, bool last)
         grow (tails, i, last);
 }
 
-/* The coordinator writes logs behind the facts: what it still had is there once it has let go of the run. */
+/* What the coordinator still had is there once it has let go of the run. */
 static void grow_last (struct tails *tails, struct follow *follow)
 {
     for (uint32_t i = 0; i < LAST_LOOKS && follow_check_coordinator (follow, NULL, NULL) != 0; i++)

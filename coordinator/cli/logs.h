@@ -46,6 +46,8 @@ struct log_told {
 };
 void log_told_take (struct log_told *told, const struct fact *fact);
 bool log_told_lost (const struct log_told *told, const struct log_source *source); /* was a loss told? */
+/* Are all the bytes here that its host sent? False: also when that is not told yet. */
+bool log_told_whole (const struct log_told *told, const struct log_source *source, uint64_t bytes);
 /* Lines about an output of which `bytes` are here, holes among them: what is cut, lost or not here; `held`: a
  * coordinator may still write some. True: some of it is lost. */
 bool log_told_put (const struct log_told *told, const struct log_source *source, uint64_t bytes, uint64_t hole_bytes,

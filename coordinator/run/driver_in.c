@@ -55,6 +55,7 @@ static void driver_message (struct driver *driver, uint32_t host, const struct m
     if (msg->kind == MSG_RESULT) {
         struct digest digest = digest_of (msg->body.ptr, msg->body.len);
         in.text = text_of (digest_hex (&digest, hex));
+        log_store_expect (driver->logs, host, &msg->of.result);
     }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
         driver->alive[host] = msg->kind != MSG_BYE; /* its pid is not of this machine */

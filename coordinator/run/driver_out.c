@@ -226,10 +226,10 @@ static bool workers_left (const struct driver *driver)
     return false;
 }
 
-/* Waits, for a bounded time, for remote monitors, which have no journal to read the end from. */
+/* Remote monitors have no journal to read the end from. */
 static bool monitors_wait (const struct driver *driver)
 {
-    return driver->monitors && driver->now_ms < driver->farewell_by_ms && !monitors_are_caught_up (driver->monitors);
+    return driver->monitors && !monitors_are_caught_up (driver->monitors);
 }
 
 /* Leaves once the workers are gone, too; each heartbeat tells them again. */
@@ -239,7 +239,8 @@ void driver_leave_when_alone (struct driver *driver)
         return;
     if (!driver->input_closed && workers_left (driver) && driver->now_ms < driver->leave_by_ms)
         return;
-    if (!driver->input_closed && monitors_wait (driver))
+    if (!driver->input_closed && driver->now_ms < driver->farewell_by_ms &&
+        (monitors_wait (driver) || (driver->logs && log_store_awaits (driver->logs))))
         return;
     for (uint32_t i = 0; !driver->input_closed && i < coord_plan (driver->coord)->hosts.n; i++)
         if (driver->alive[i] && driver->launch)

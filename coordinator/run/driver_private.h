@@ -49,6 +49,9 @@ struct log_store *log_store_open (const struct run_dir *dir, const struct plan *
                                   log_store_lost_fn *lost, void *owner);
 void log_store_close (struct log_store *store); /* after workqueue_close */
 void log_store_add (struct log_store *store, uint32_t host, const struct msg_log *chunk);
+/* Results come on the other channel, so they may overtake the output that they count. */
+void log_store_expect (struct log_store *store, uint32_t host, const struct result *result);
+bool log_store_awaits (struct log_store *store); /* output that was sent is not on disk, and no loss is reported */
 
 /* ---- output watch ---- */
 

@@ -13,6 +13,8 @@ enum { TOLD_MAX = 64 };     /* losses of one host: each is a fact */
 struct told {
     struct attempt_key key; /* the last attempt with a reported loss */
     uint32_t n;
+    struct attempt_key due_key; /* the last attempt that sent output, and how much, until it is on disk */
+    uint64_t due_bytes;
 };
 
 struct log_store {
@@ -100,7 +102,7 @@ static void tell_lost (const struct chunk *chunk, const char *reason)
         buf_printf (&why, "%llu bytes before byte %llu of the coordinator's log are not here",
                     (unsigned long long) chunk->gap_bytes, (unsigned long long) chunk->offset);
     if (store->lost (store->owner, chunk->host, &chunk->key, buf_as_text (&why)))
-        *told = (struct told){ chunk->key, told->n + 1 };
+        told->key = chunk->key, told->n++;
 }
 
 static void chunk_done (void *job)
@@ -138,6 +140,34 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
         return;
     tell_lost (chunk, "too much output waits for its disk");
     mem_free (chunk);
+}
+
+void log_store_expect (struct log_store *store, uint32_t host, const struct result *result)
+{
+    struct told *told = &store->told[host];
+    if (result->log_bytes && result->key.rung < store->plan->rungs.n)
+        told->due_key = result->key, told->due_bytes = result->log_bytes;
+}
+
+static bool is_due (const struct log_store *store, uint32_t host)
+{
+    const struct told *told = &store->told[host];
+    char path[RUN_PATH_BYTES];
+    struct stat at;
+    if (told->due_bytes == 0 || attempt_key_equal (&told->key, &told->due_key))
+        return false;
+    run_dir_log_path (store->dir, store->plan, host, &told->due_key, path);
+    return stat (path, &at) < 0 ? errno == ENOENT : (uint64_t) at.st_size < told->due_bytes;
+}
+
+bool log_store_awaits (struct log_store *store)
+{
+    for (uint32_t i = 0; i < store->plan->hosts.n; i++) {
+        if (is_due (store, i))
+            return true;
+        store->told[i].due_bytes = 0;
+    }
+    return false;
 }
 
 /* ---- output watch ---- */
