@@ -236,12 +236,13 @@ static struct text *shared_place (const struct arena *arena, struct text text)
 
 struct text text_copy (struct arena *arena, struct text from)
 {
+    if (from.len == 0)
+        return TEXT_LIT ("");
     struct text *shared = arena->shared && from.len <= SHARED_TEXT_BYTES ? shared_place (arena, from) : NULL;
     if (shared && shared->ptr && text_equal (*shared, from))
         return *shared;
     char *copy = arena_alloc (arena, (size_t) from.len + 1);
-    if (from.len)
-        memcpy (copy, from.ptr, from.len);
+    memcpy (copy, from.ptr, from.len);
     from.ptr = copy;
     if (shared)
         *shared = from;

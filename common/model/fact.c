@@ -77,8 +77,8 @@ static const struct field gate_opened_fields[] = { F_RECORD (1, struct fact_gate
 
 static const struct field attempt_ended_fields[] = { F_U32 (1, struct fact_attempt_ended, host, HOSTS_MAX - 1),
                                                      F_RECORD (2, struct fact_attempt_ended, result, &result_record),
-                                                     F_TEXT (3, struct fact_attempt_ended, sha256, SHA256_HEX_BYTES),
-                                                     F_BOOL (4, struct fact_attempt_ended, at_gate) };
+                                                     F_BOOL (4, struct fact_attempt_ended, at_gate),
+                                                     F_BOOL (5, struct fact_attempt_ended, told) };
 
 static const struct field contradicted_fields[] = { F_U32 (1, struct contradicted_count, host, HOSTS_MAX - 1),
                                                     F_U64 (2, struct contradicted_count, count, COUNT_MAX) };
@@ -125,9 +125,8 @@ const struct record pass_ended_record = RECORD ("pass-ended", struct fact_pass_e
 static const struct field cancel_asked_fields[] = { F_U32 (1, struct fact_cancel_asked, level, CANCEL_LEVEL_MAX) };
 
 static const struct field conflict_seen_fields[] = { F_U32 (1, struct fact_conflict_seen, host, HOSTS_MAX - 1),
-                                                     F_RECORD (2, struct fact_conflict_seen, key, &attempt_key_record),
-                                                     F_TEXT (3, struct fact_conflict_seen, kept, SHA256_HEX_BYTES),
-                                                     F_TEXT (4, struct fact_conflict_seen, other, SHA256_HEX_BYTES) };
+                                                     F_RECORD (2, struct fact_conflict_seen, key,
+                                                               &attempt_key_record) };
 
 static const struct field pass_stopped_fields[] = { F_RECORD (1, struct fact_pass_stopped, key, &attempt_key_record),
                                                     F_U32S (2, struct fact_pass_stopped, culprits, HOSTS_MAX,

@@ -128,7 +128,7 @@ struct fact_gate_opened {
 struct fact_attempt_ended {
     uint32_t host;
     struct result result;
-    struct text sha256;
+    bool told;    /* by the worker; else the coordinator made it */
     bool at_gate; /* waited at a gate when last heard */
 };
 
@@ -256,7 +256,6 @@ struct fact_cancel_asked {
 struct fact_conflict_seen {
     uint32_t host;
     struct attempt_key key;
-    struct text kept, other;
 };
 struct fact_run_ended {
     enum outcome outcome;

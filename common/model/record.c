@@ -80,38 +80,52 @@ bool record_is_empty (const struct record *record, const void *value)
     return true;
 }
 
-static void field_copy (const struct field *field, void *to, const void *from, struct arena *arena);
+struct text record_encoded (const struct record *record, const void *value)
+{
+    const void *at = (const char *) value + record->encoded_at;
+    return record->encoded_at ? *(const struct text *) at : (struct text){ 0 };
+}
 
-static void list_copy (const struct field *field, struct any_list *to, const struct any_list *from, struct arena *arena)
+static void record_own (const struct record *record, void *value, struct arena *arena);
+static void field_own (const struct field *field, void *at, struct arena *arena);
+
+static void list_own (const struct field *field, struct any_list *list, struct arena *arena)
 {
     size_t item_bytes = field_item_bytes (field);
     struct field item = field_describe_item (field);
 
-    void *items = from->n ? arena_array (arena, from->n, item_bytes) : NULL;
-    for (uint32_t i = 0; i < from->n; i++)
-        field_copy (&item, (char *) items + i * item_bytes, (const char *) from->items + i * item_bytes, arena);
-    *to = (struct any_list){ .items = items, .n = from->n };
+    const void *from = list->items;
+    list->items = list->n ? arena_array (arena, list->n, item_bytes) : NULL;
+    if (list->n)
+        memcpy (list->items, from, list->n * item_bytes);
+    for (uint32_t i = 0; i < list->n; i++)
+        field_own (&item, (char *) list->items + i * item_bytes, arena);
 }
 
-static void field_copy (const struct field *field, void *to, const void *from, struct arena *arena)
+static void field_own (const struct field *field, void *at, struct arena *arena)
 {
     switch (field->kind) {
     case FIELD_TEXT:
-    case FIELD_BYTES: *(struct text *) to = text_copy (arena, *(const struct text *) from); break;
-    case FIELD_RECORD: record_copy (field->of, to, from, arena); break;
-    case FIELD_LIST: list_copy (field, to, from, arena); break;
-    default: memmove (to, from, kind_bytes (field->kind)); break;
+    case FIELD_BYTES: *(struct text *) at = text_copy (arena, *(const struct text *) at); break;
+    case FIELD_RECORD: record_own (field->of, at, arena); break;
+    case FIELD_LIST: list_own (field, at, arena); break;
+    default: break;
     }
+}
+
+/* Makes what `value` points at its own. */
+static void record_own (const struct record *record, void *value, struct arena *arena)
+{
+    for (uint32_t i = 0; i < record->fields_n; i++)
+        field_own (&record->fields[i], (char *) value + record->fields[i].offset, arena);
+    if (record->encoded_at)
+        *(struct text *) (void *) ((char *) value + record->encoded_at) = (struct text){ 0 };
 }
 
 void record_copy (const struct record *record, void *to, const void *from, struct arena *arena)
 {
-    if (to != from)
-        memset (to, 0, record->bytes);
-    for (uint32_t i = 0; i < record->fields_n; i++) {
-        const struct field *field = &record->fields[i];
-        field_copy (field, (char *) to + field->offset, (const char *) from + field->offset, arena);
-    }
+    memmove (to, from, record->bytes);
+    record_own (record, to, arena);
 }
 
 /* All NaNs are one value, above all others, and -0.0 is 0.0, so that equal values have equal encodings. */

@@ -73,6 +73,7 @@ struct record {
     size_t bytes; /* sizeof the struct */
     const struct field *fields;
     uint32_t fields_n;
+    size_t encoded_at; /* 0, or where its struct has the text that it was decoded from, or none: record_encoded */
 };
 
 /* Building tables; see common/model/msg.c for their use. S is the struct, M the member. */
@@ -94,7 +95,7 @@ struct record {
 #define F_F64S(key, S, M, max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_F64, 0)
 #define RECORD(NAME, S, FIELDS)                                                                                        \
     {                                                                                                                  \
-        NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0])                                               \
+        NAME, sizeof (S), FIELDS, sizeof (FIELDS) / sizeof ((FIELDS)[0]), 0                                            \
     }
 /* A row of a table of kinds, of facts or of messages: the name of the kind, and the record of the same name. */
 #define KIND(NAME, S, FIELDS)                                                                                          \
@@ -108,6 +109,10 @@ size_t field_item_bytes (const struct field *list);
 /* Zero or empty at every depth, so not written. `at` points at the field itself. */
 bool field_is_empty (const struct field *field, const void *at);
 bool record_is_empty (const struct record *record, const void *value);
+
+/* The bytes that the value was decoded from, whose copy is then its encoding, and within its bounds; empty: encode it.
+ * Only who decodes sets them, only who changes nothing keeps them, and no copy has them. */
+struct text record_encoded (const struct record *record, const void *value);
 
 /* Deep copy: `arena` holds all that `to` points at; `to` may be `from`. NaN equals NaN, -0.0 equals 0.0. */
 void record_copy (const struct record *record, void *to, const void *from, struct arena *arena);

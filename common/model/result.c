@@ -174,7 +174,8 @@ static const struct field result_fields[] = {
     F_U64 (44, struct result, log_bytes, COUNT_MAX),
     F_TEXT (45, struct result, interpreter, SENTENCE_MAX_BYTES),
 };
-const struct record result_record = RECORD ("result", struct result, result_fields);
+const struct record result_record = { "result", sizeof (struct result), result_fields,
+                                      sizeof result_fields / sizeof *result_fields, offsetof (struct result, encoded) };
 
 bool result_ended_badly (const struct result *result)
 {

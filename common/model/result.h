@@ -212,6 +212,7 @@ struct result {
     uint64_t memory_limit_bytes; /* the least of that cgroup and its parents; 0: none, or not visible */
     bool memory_group_shared;    /* the counts are of a parent cgroup that holds others, too */
     struct text interpreter;     /* of a canary: "copied" (preload.h), "executed", or "executed: " and why not copied */
+    struct text encoded;         /* not a field: record_encoded */
 };
 extern const struct record result_record;
 extern const struct record seal_record, metric_record, backend_record, note_record, check_record, number_record,

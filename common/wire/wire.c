@@ -96,8 +96,11 @@ static int put_record (msgpack_packer *to, const struct record *record, const vo
 {
     uint32_t pairs = 0;
     uint64_t present = 0;
+    struct text encoded = record_encoded (record, value);
 
     assert (record->fields_n <= 64);
+    if (encoded.len)
+        return write_out (to->data, encoded.ptr, encoded.len);
     for (uint32_t i = 0; i < record->fields_n; i++) {
         if (field_is_empty (&record->fields[i], (const char *) value + record->fields[i].offset))
             continue;
@@ -399,7 +402,8 @@ int wire_get_fact (struct text bytes, struct fact *out, struct arena *arena, str
 
 /* ---- messages: [major, minor, kind, run_id, epoch, session, seq, ack, body]; the shape is frozen with HELLO ---- */
 
-enum { ENVELOPE_ITEMS = 9 };
+/* The fact about a result has it one map deeper than its message. */
+enum { ENVELOPE_ITEMS = 9, MSG_BODY_DEPTH_MAX = WIRE_DEPTH_MAX - 2 };
 
 /* A body for the kinds that have none: an empty map, so that a later minor version can put something there. */
 static const struct record empty_record = { .name = "body", .bytes = 0 };
@@ -475,7 +479,7 @@ static int get_msg (struct reader *reader, struct msg *msg, struct arena *arena,
         get_run_id (reader, &msg->run_id, err) < 0 || get_numbers (reader, msg, err) < 0)
         return -1;
     msg->body = (struct text){ (const char *) reader->at, (uint32_t) (reader->end - reader->at) };
-    if (get_record (reader, body_of (msg->kind), &msg->of, WIRE_DEPTH_MAX - 1, arena, err) < 0)
+    if (get_record (reader, body_of (msg->kind), &msg->of, MSG_BODY_DEPTH_MAX, arena, err) < 0)
         return -1;
     return get_end (reader, err);
 }

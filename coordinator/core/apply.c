@@ -216,7 +216,7 @@ static void apply_attempt_ended (struct engine *to, const struct fact *fact)
     part->order = pass->ended_n++;
     part->at_gate = ended->at_gate;
     record_copy (&result_record, &part->result, &ended->result, &to->pass_arena);
-    part->sha256 = text_copy (&to->pass_arena, ended->sha256);
+    part->told = ended->told;
     if (result_ended_badly (&ended->result) && !pass->failing) {
         pass->failing = true;
         pass->failed_ms = fact->at_ms;

@@ -266,7 +266,7 @@ void apply_writer_ended (struct engine *to, const struct fact_attempt_ended *end
         note_write_lease_over (to, index);
     if (ended->result.ending != ENDING_LOST)
         to->state.granted = false;
-    if (ended->sha256.len) /* from the worker itself, not made by a coordinator */
+    if (ended->told)
         to->state.unreleased = false;
     if (ended->result.ending != ENDING_LEASE_LOST)
         return;

@@ -444,7 +444,7 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
         if (!coord->state->ended)
             deadlines_check (coord, now_ms, out);
         break;
-    case IN_MSG: inbox_handle_message (coord, in->host, in->msg, in->text, now_ms, out); break;
+    case IN_MSG: inbox_handle_message (coord, in->host, in->msg, now_ms, out); break;
     case IN_WORKER_KEYED: coord_take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
         if (!coord->state->ended && !host_is_lost (coord, in->host))

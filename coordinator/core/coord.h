@@ -34,8 +34,7 @@ struct core_input {
     enum input_kind kind;
     uint32_t host; /* MSG (from its key, never from the message), WORKER_*, ORDER_UNSAID */
     const struct msg *msg;
-    struct text text; /* MSG of a result: sha256 of its encoding, in hex; KEYED: the key; EXITED: why; STEP: its name;
-                         TOKEN, CACHE_FOUND: the problem, if any */
+    struct text text; /* KEYED: the key; EXITED: why; STEP: its name; TOKEN, CACHE_FOUND: the problem, if any */
     uint64_t token;   /* TOKEN: 0 when there is a problem; CACHE_FOUND: 0 when nothing fits */
     const struct fact_generation *generation; /* CACHE_FOUND */
     uint32_t level;                           /* CANCEL */

@@ -358,19 +358,16 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
 
 /* ---- results ---- */
 
-static void note_conflict (struct coord *coord, uint32_t host, const struct part *part, struct text sha256,
-                           uint64_t now_ms, struct outbox *out)
+static void note_conflict (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
 {
     struct fact *fact = outbox_add_fact (out, FACT_CONFLICT_SEEN);
-    fact->of.conflict_seen = (struct fact_conflict_seen){
-        .host = host, .key = coord->state->pass.key, .kept = part->sha256, .other = sha256
-    };
+    fact->of.conflict_seen = (struct fact_conflict_seen){ .host = host, .key = coord->state->pass.key };
     coord_commit_fact (coord, fact, now_ms);
 }
 
-static void take_result (struct coord *coord, uint32_t host, const struct result *result, struct text sha256,
-                         uint64_t now_ms, struct outbox *out)
+static void take_result (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms, struct outbox *out)
 {
+    const struct result *result = &msg->of.result;
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active && attempt_key_equal (&result->key, &pass->key) ? coord->soft.part_of_host[host] : NONE;
     if (at == NONE) { /* of an ended pass: it does not count any more */
@@ -381,8 +378,9 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
     if (!part->ended) {
         struct fact *fact = outbox_add_fact (out, FACT_ATTEMPT_ENDED);
         fact->of.attempt_ended = (struct fact_attempt_ended){
-            .host = host, .result = *result, .sha256 = sha256, .at_gate = coord->soft.hosts[host].at_gate
+            .host = host, .result = *result, .told = true, .at_gate = coord->soft.hosts[host].at_gate
         };
+        fact->of.attempt_ended.result.encoded = msg->body;
         write_lease_note_result (coord, host, result);
         coord_commit_fact (coord, fact, now_ms);
         acknowledge (coord, host, &result->key, out);
@@ -390,9 +388,9 @@ static void take_result (struct coord *coord, uint32_t host, const struct result
             loss_stop_waiting_peers (coord, now_ms, out);
         return;
     }
-    bool told_before = part->sha256.len > 0; /* else it was given up, and a late result is no conflict */
-    if (told_before && !text_equal (sha256, part->sha256) && !part->conflict)
-        note_conflict (coord, host, part, sha256, now_ms, out);
+    /* Not told before: it was given up, and a late result is no conflict. */
+    if (part->told && !part->conflict && !record_equal (&result_record, &part->result, result))
+        note_conflict (coord, host, now_ms, out);
     acknowledge (coord, host, &result->key, out);
 }
 
@@ -405,8 +403,8 @@ static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *
                        out);
 }
 
-void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256,
-                           uint64_t now_ms, struct outbox *out)
+void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
+                           struct outbox *out)
 {
     const struct host *state = &coord->state->hosts.items[host];
     if (coord->state->ended) {
@@ -437,7 +435,7 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
         note_heard (coord, host, msg->of.heartbeat.beat, msg->of.heartbeat.asked_ms, now_ms, out);
         inbox_receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
-    case MSG_RESULT: take_result (coord, host, &msg->of.result, sha256, now_ms, out); break;
+    case MSG_RESULT: take_result (coord, host, msg, now_ms, out); break;
     case MSG_BYE: take_bye (coord, host, &msg->of.bye, now_ms, out); break;
     default: break; /* the driver lets only workers' kinds through; logs never come here */
     }

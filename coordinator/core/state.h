@@ -101,7 +101,7 @@ struct part {
     bool ended;
     uint32_t order; /* in which it ended: 1, 2, ... */
     struct result result;
-    struct text sha256;
+    bool told;     /* by its worker */
     bool conflict; /* a second, different result came; further ones are not recorded */
     bool at_gate;  /* when it ended */
 };

@@ -38,8 +38,8 @@ void apply_rung_blocked (struct engine *to, const struct fact_pass_ended *ended)
 void apply_hosts_left_behind (struct engine *to, const struct fact_hosts_left_behind *left);
 
 /* Handles a worker's message. */
-void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, struct text sha256,
-                           uint64_t now_ms, struct outbox *out);
+void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
+                           struct outbox *out);
 /* Handles a RUN that its worker will never get. */
 void inbox_handle_undeliverable (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out);
 

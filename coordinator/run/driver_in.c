@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "common/base/digest.h"
 #include "common/io/clock.h"
 #include "common/wire/wire.h"
 
@@ -51,12 +50,8 @@ static bool version_fits (const struct driver *driver, const struct msg *msg)
 static void driver_message (struct driver *driver, uint32_t host, const struct msg *msg)
 {
     struct core_input in = { .kind = IN_MSG, .host = host, .msg = msg };
-    char hex[DIGEST_HEX_BYTES];
-    if (msg->kind == MSG_RESULT) {
-        struct digest digest = digest_of (msg->body.ptr, msg->body.len);
-        in.text = text_of (digest_hex (&digest, hex));
+    if (msg->kind == MSG_RESULT)
         log_store_expect (driver->logs, host, &msg->of.result);
-    }
     if (coord_plan (driver->coord)->launcher != LAUNCHER_LOCAL)
         driver->alive[host] = msg->kind != MSG_BYE; /* its pid is not of this machine */
     driver_step (driver, &in);

@@ -302,13 +302,11 @@ static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict
 {
     receipt_fold_add_recovery (fold,
                                text_format (&fold->arena,
-                                            "conflict: %.*s sent two results for %.*s %s attempt %u; the first (%.12s) "
-                                            "counts, the second (%.12s) does not",
+                                            "conflict: %.*s sent two different results for %.*s %s attempt %u; the "
+                                            "first counts",
                                             TEXT_ARG (fold->board->plan.hosts.items[seen->host].name),
                                             TEXT_ARG (fold->board->plan.rungs.items[seen->key.rung].id),
-                                            enum_name_of (&pass_names, seen->key.pass), seen->key.attempt,
-                                            receipt_fold_copy_text (fold, seen->kept).ptr,
-                                            receipt_fold_copy_text (fold, seen->other).ptr));
+                                            enum_name_of (&pass_names, seen->key.pass), seen->key.attempt));
 }
 
 static void fold_run_ended (struct receipt_fold *fold, const struct fact *fact)

@@ -96,9 +96,9 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
-    char limit[DURATION_TEXT_BYTES];
-    duration_print (of->rung->timeout_ms, limit);
     if (result->ending == ENDING_TIMEOUT) {
+        char limit[DURATION_TEXT_BYTES];
+        duration_print (of->rung->timeout_ms, limit);
         struct text place = failure_place (of, arena);
         verdict_set (out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
                      text_format (arena, "still%.*s after %s; stopped",

@@ -116,8 +116,8 @@ bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t dev
  * exact: secrets are distinct multiples of devices_per_host, none is 0, and the sum over all devices stays below 2^24,
  * so that a float32 sum is exact in any order.
  *
- * All are HMAC-SHA256 under a key that only the coordinators of the run have: a host's numbers reveal nothing about
- * other hosts or passes. */
+ * Secrets are HMAC-SHA256 under a key that only the coordinators of the run have, and nonces half of a SHA-256 that
+ * begins with it: a host's numbers reveal nothing about other hosts or passes. */
 
 /* The key of one pass, derived from the run's. */
 struct digest deal_pass_key (const struct digest *run_key, const struct attempt_key *pass);

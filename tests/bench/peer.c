@@ -6,51 +6,11 @@
 #include <zmq.h>
 
 #include "common/wire/wire.h"
+#include "made_plan.h"
 #include "project.h"
 #include "usage.h"
 
 enum { BEAT_MS = 1000, RESEND_MS = 500 };
-
-/* What a plain command leaves behind: about 600 bytes with its envelope. */
-static const char result_tail[] = "loading the profile of this host: 4 devices, 2 processes, 1 link up\n"
-                                  "device 0: 16106127360 bytes, temperature 41 C, no errors since boot\n"
-                                  "device 1: 16106127360 bytes, temperature 43 C, no errors since boot\n"
-                                  "device 2: 16106127360 bytes, temperature 40 C, no errors since boot\n";
-static struct var result_facts[] = {
-    { { "kernel", 6 }, { "6.1.0-28-cloud-amd64", 20 } },
-    { { "machine", 7 }, { "ct6e-standard-4t", 16 } },
-    { { "boot", 4 }, { "8f2f6c1e-1d6c-4a8e-b3a4-0c1d4f2e9a77", 36 } },
-    { { "hugepages", 9 }, { "always", 6 } },
-};
-static struct named_number result_counters[] = {
-    { { "compile_requests", 16 }, 3 },
-    { { "cache_hits", 10 }, 3 },
-    { { "executions", 10 }, 128 },
-};
-static struct value_check result_checks[] = {
-    { { "sum", 3 }, 285.5, 285.5, 0.001 },
-    { { "norm", 4 }, 16.89, 16.8900001, 0.001 },
-};
-
-static struct result result_of (const struct attempt_key *key)
-{
-    struct result result = { .key = *key,
-                             .ending = ENDING_EXITED,
-                             .done = true,
-                             .spoke = true,
-                             .duration_ms = 1234,
-                             .phase = TEXT_LIT ("run"),
-                             .tail = { result_tail, sizeof result_tail - 1 },
-                             .output_bytes = sizeof result_tail,
-                             .peak_bytes = 734003200 };
-    result.facts.items = result_facts;
-    result.facts.n = sizeof result_facts / sizeof result_facts[0];
-    result.counters.items = result_counters;
-    result.counters.n = sizeof result_counters / sizeof result_counters[0];
-    result.checks.items = result_checks;
-    result.checks.n = sizeof result_checks / sizeof result_checks[0];
-    return result;
-}
 
 /* ---- sending ---- */
 
@@ -99,7 +59,7 @@ static void say_hello (struct peer_world *world, struct peer *peer)
 static void say_result (struct peer_world *world, struct peer *peer, uint64_t now_ms)
 {
     struct msg msg = { .kind = MSG_RESULT };
-    msg.of.result = result_of (&peer->key);
+    msg.of.result = bench_result_of (&peer->key);
     peer->sent_ms = now_ms;
     world->report.frames.result = world->request.bare ? send_bare (peer, MSG_RESULT, world->request.frames.result)
                                                       : send_msg (world, peer, &msg);

@@ -7,6 +7,7 @@
 
 #include "common/wire/wire.h"
 #include "coordinator/run/driver_private.h"
+#include "made_plan.h"
 #include "usage.h"
 
 enum { RELEASE_AFTER_MS = 500 };
@@ -20,70 +21,6 @@ struct project {
     uint32_t joined_n;
     bool failed;
 };
-
-/* ---- a plan of no-op rungs ---- */
-
-static void plan_hosts (struct plan *plan, uint32_t hosts, struct arena *arena)
-{
-    plan->hosts.items = arena_array (arena, hosts, sizeof (struct plan_host));
-    plan->hosts.n = hosts;
-    for (uint32_t i = 0; i < hosts; i++) {
-        plan->hosts.items[i].name = text_format (arena, BENCH_HOST_FORMAT, i);
-        plan->hosts.items[i].address = TEXT_LIT ("127.0.0.1");
-    }
-    plan->mesh.items = arena_array (arena, 1, sizeof (struct axis));
-    plan->mesh.n = 1;
-    plan->mesh.items[0] = (struct axis){ TEXT_LIT ("data"), hosts };
-}
-
-static void plan_rungs (struct plan *plan, uint32_t rungs, struct arena *arena)
-{
-    static struct text argv[] = { { "/opt/slice/bin/check-host", 25 },
-                                  { "--quiet", 7 },
-                                  { "--expect-devices=4", 18 },
-                                  { "--within=/sys/class/accel,/sys/class/vfio", 41 } };
-    plan->rungs.items = arena_array (arena, rungs, sizeof (struct rung));
-    plan->rungs.n = rungs;
-    for (uint32_t i = 0; i < rungs; i++) {
-        struct rung *rung = &plan->rungs.items[i];
-        *rung = (struct rung){ .id = text_format (arena, "no-op-%02u", i),
-                               .kind = PROGRAM_COMMAND,
-                               .scope = SCOPE_HOST,
-                               .warm = WARM_NONE,
-                               .timeout_ms = 60000 };
-        rung->argv.items = argv;
-        rung->argv.n = sizeof argv / sizeof argv[0];
-    }
-}
-
-static void plan_profile (struct plan *plan)
-{
-    static struct var env[] = { { { "TPU_PREMAPPED_BUFFER_SIZE", 25 }, { "4294967296", 10 } },
-                                { { "JAX_PLATFORMS", 13 }, { "tpu,cpu", 7 } } };
-    plan->profile = (struct profile){
-        .name = TEXT_LIT ("tpu-v6e"), .frontend = TEXT_LIT ("jax"), .backend = TEXT_LIT ("tpu"), .devices_per_host = 4
-    };
-    plan->profile.env.items = env;
-    plan->profile.env.n = sizeof env / sizeof env[0];
-}
-
-static void make_plan (struct plan *plan, const struct bench_options *options, struct arena *arena)
-{
-    *plan = (struct plan){ .slice = TEXT_LIT ("bench"), .launcher = LAUNCHER_JOIN, .ladder = TEXT_LIT ("no-ops") };
-    plan_hosts (plan, options->hosts, arena);
-    plan_rungs (plan, options->rounds, arena);
-    plan_profile (plan);
-    plan->cache = (struct cache_plan){ .mode = CACHE_OFF };
-    plan->limits = (struct limits){ .join_ms = 60000,
-                                    .suspect_ms = 5000,
-                                    .lost_ms = 30000,
-                                    .orphan_ms = 120000,
-                                    .exit_ms = 1800000,
-                                    .cascade_ms = 5000,
-                                    .stop_ms = 10000,
-                                    .log_bytes = 1 << 20 };
-    plan->home = text_of (options->home);
-}
 
 /* ---- what the run says of itself ---- */
 
@@ -211,7 +148,7 @@ void project_measure (const struct bench_options *options, struct bench_figures 
     struct plan plan;
     struct err err = { 0 };
     crowd_start (&project.crowd, options->hosts);
-    make_plan (&plan, options, &arena);
+    bench_make_plan (&plan, options, &arena);
     run (&project, &plan, &err);
     crowd_finish (&project.crowd, &out->crowd);
     if (project.failed || out->rounds_n != options->rounds)

@@ -39,13 +39,12 @@ static const struct field host_fields[] = {
 };
 static const struct record host_record = RECORD ("host", struct host, host_fields);
 
-static const struct field part_fields[] = { F_U32 (1, struct part, host, ANY),
-                                            F_BOOL (3, struct part, ended),
-                                            F_U32 (4, struct part, order, ANY),
-                                            F_RECORD (5, struct part, result, &result_record),
-                                            F_TEXT (6, struct part, sha256, ANY_BYTES),
-                                            F_BOOL (7, struct part, conflict),
-                                            F_BOOL (8, struct part, at_gate) };
+static const struct field part_fields[] = {
+    F_U32 (1, struct part, host, ANY),  F_BOOL (3, struct part, ended),
+    F_U32 (4, struct part, order, ANY), F_RECORD (5, struct part, result, &result_record),
+    F_BOOL (6, struct part, told),      F_BOOL (7, struct part, conflict),
+    F_BOOL (8, struct part, at_gate)
+};
 static const struct record part_record = RECORD ("part", struct part, part_fields);
 
 static const struct field gate_fields[] = { F_TEXT (1, struct gate, name, ANY_BYTES),

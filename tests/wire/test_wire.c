@@ -143,6 +143,69 @@ TEST (equal_values_have_equal_bytes)
     arena_release (&two);
 }
 
+/* The fact about the result that `msg` told, as the coordinator makes it. */
+static struct fact fact_of (const struct msg *msg)
+{
+    struct fact fact = { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended = { .host = 3, .result = msg->of.result } };
+    fact.of.attempt_ended.result.encoded = msg->body;
+    return fact;
+}
+
+TEST (a_fact_has_the_bytes_of_the_result_as_they_came)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct arena arena = { 0 };
+        struct buf bytes, kept, made;
+        struct msg msg, back;
+        buf_init (&kept, FACT_MAX_BYTES);
+        buf_init (&made, FACT_MAX_BYTES);
+        encode_msg (MSG_RESULT, (enum generate_mode) (seed % 3), seed, &arena, &msg, &bytes);
+        if (bytes.len <= MSG_MAX_BYTES && wire_get_msg (buf_as_text (&bytes), &back, &arena, NULL) == 0) {
+            struct fact fact = fact_of (&back), copy = fact;
+            record_copy (fact_record_of_kind (fact.kind), &copy.of, &fact.of, &arena);
+            assert_int_equal (copy.of.attempt_ended.result.encoded.len, 0);
+            wire_put_fact (&kept, &fact);
+            wire_put_fact (&made, &copy);
+            assert_text (buf_as_text (&kept), &made);
+        }
+        buf_release (&bytes);
+        buf_release (&kept);
+        buf_release (&made);
+        arena_release (&arena);
+    }
+}
+
+/* A later version's field: what is nested in it so deeply that the fact could not be read is refused in the message. */
+TEST (a_fact_can_be_read_whatever_its_message_had)
+{
+    uint32_t taken = 0;
+    for (uint32_t depth = 0; depth < 2 * WIRE_DEPTH_MAX; depth++) {
+        struct arena arena = { 0 };
+        struct buf bytes, kept;
+        struct msg msg = { .kind = MSG_RESULT, .run_id = { "0123456789abcdef", RUN_ID_BYTES } }, back;
+        struct fact read;
+        buf_init (&bytes, MSG_MAX_BYTES);
+        buf_init (&kept, FACT_MAX_BYTES);
+        msg.major = PROTOCOL_MAJOR;
+        wire_put_msg (&bytes, &msg);
+        bytes.len--; /* its body, an empty map */
+        buf_add (&bytes, "\x82\x03\x01\x7f", 4);
+        for (uint32_t i = 0; i < depth; i++)
+            buf_byte (&bytes, (char) 0x91);
+        buf_byte (&bytes, 1);
+        if (wire_get_msg (buf_as_text (&bytes), &back, &arena, NULL) == 0) {
+            struct fact fact = fact_of (&back);
+            taken++;
+            wire_put_fact (&kept, &fact);
+            assert_int_equal (wire_get_fact (buf_as_text (&kept), &read, &arena, NULL), 0);
+        }
+        buf_release (&bytes);
+        buf_release (&kept);
+        arena_release (&arena);
+    }
+    assert_in_range (taken, 3, WIRE_DEPTH_MAX);
+}
+
 TEST (a_record_has_these_bytes)
 {
     struct seal seal = { .token = 7, .sha256 = TEXT_LIT ("ab"), .entries = 300, .bytes = 70000 };
