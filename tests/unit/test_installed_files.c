@@ -2,6 +2,9 @@
 #include "common/io/atomic_file.h"
 #include "test.h"
 #include "worker/environment/installed.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 
 enum { RECORD_SHA256_BYTES = 43 }; /* urlsafe base64, without its padding */
 
@@ -213,4 +216,94 @@ TEST_ON (place, the_digest_is_that_of_the_bytes_wherever_they_lie)
     put (place, "tool/__init__.py", TEXT_LIT ("one = 2\n"));
     look (place);
     assert_false (digest_equal (&before, &place->found.digest));
+}
+
+/* ---- verified ---- */
+
+/* A change is not trusted for two seconds: waits until the last one is older. */
+static struct text settled (struct place *place)
+{
+    struct text seen = { 0 };
+    for (uint32_t i = 0; i < 600 && !seen.len; i++) {
+        poll (NULL, 0, 20);
+        seen = verified_look (place->base, &place->arena);
+    }
+    assert_true (seen.len > 0);
+    return seen;
+}
+
+static bool recalls (struct place *place, struct installed_files *found)
+{
+    return verified_recall (place->base, settled (place), &place->arena, found);
+}
+
+TEST_ON (place, what_did_not_change_is_not_read_again)
+{
+    struct installed_files found = { 0 };
+    put (place, "tool/libsmall.so.3", TEXT_LIT ("small"));
+    assert_int_equal (verified_look (place->base, &place->arena).len, 0); /* changed a moment ago */
+    struct text seen = settled (place);
+    differs (place, "");
+    verified_keep (place->base, seen, &place->found, &place->arena);
+    put (place, "tool/__pycache__/__init__.cpython-311.pyc", TEXT_LIT ("compiled"));
+    assert_true (recalls (place, &found));
+    assert_true (digest_equal (&found.digest, &place->found.digest));
+    assert_true (found.n == place->found.n && found.bytes == place->found.bytes && found.libraries_n == 2);
+    assert_text (found.libraries[1].name, place->found.libraries[1].name.ptr);
+    assert_string_equal (found.libraries[0].sha256, place->found.libraries[0].sha256);
+}
+
+TEST_ON (place, a_byte_that_changed_is_seen_although_size_and_time_are_as_they_were)
+{
+    struct stat st;
+    struct installed_files found;
+    struct text seen = settled (place);
+    look (place);
+    verified_keep (place->base, seen, &place->found, &place->arena);
+    assert_true (recalls (place, &found));
+    const char *path = at (place, "tool/libsmall.so.3");
+    assert_int_equal (stat (path, &st), 0);
+    int fd = open (path, O_WRONLY);
+    assert_true (fd >= 0 && pwrite (fd, "S", 1, 0) == 1 && close (fd) == 0);
+    assert_int_equal (utimensat (AT_FDCWD, path, (struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
+    assert_false (recalls (place, &found));
+    add (place, "another.py", TEXT_LIT ("one"));
+    assert_false (recalls (place, &found));
+}
+
+TEST_ON (place, what_changed_while_it_was_read_is_not_kept)
+{
+    struct installed_files found;
+    struct text seen = settled (place);
+    look (place);
+    put (place, "tool/libsmall.so.3", TEXT_LIT ("other"));
+    (void) settled (place);
+    verified_keep (place->base, seen, &place->found, &place->arena);
+    assert_false (recalls (place, &found));
+    place->found.differences = 1;
+    verified_keep (place->base, settled (place), &place->found, &place->arena);
+    assert_false (recalls (place, &found));
+}
+
+TEST_ON (place, a_record_that_is_damaged_or_open_to_others_counts_for_nothing)
+{
+    struct installed_files found;
+    struct text seen = settled (place);
+    look (place);
+    verified_keep (place->base, seen, &place->found, &place->arena);
+    const char *path = text_format (&place->arena, "%s/.sliceup-verified", place->base).ptr;
+    LOCAL_BUF bytes = { .max = 1 << 14 };
+    assert_int_equal (file_read (path, &bytes, NULL), 0);
+    for (uint32_t i = 0; i < bytes.len; i++) {
+        assert_int_equal (atomic_file_write (path, bytes.ptr, i, 0600, NULL), 0);
+        assert_false (verified_recall (place->base, seen, &place->arena, &found));
+        bytes.ptr[i] ^= 1;
+        assert_int_equal (atomic_file_write (path, bytes.ptr, bytes.len, 0600, NULL), 0);
+        assert_false (verified_recall (place->base, seen, &place->arena, &found));
+        bytes.ptr[i] ^= 1;
+    }
+    assert_int_equal (atomic_file_write (path, bytes.ptr, bytes.len, 0600, NULL), 0);
+    assert_true (recalls (place, &found));
+    assert_int_equal (chmod (path, 0644), 0);
+    assert_false (recalls (place, &found));
 }

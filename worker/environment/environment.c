@@ -1,10 +1,15 @@
 #include "worker/environment/installed.h"
 
+#include "common/io/atomic_file.h"
 #include "worker/process/subprocess.h"
 #include <assert.h>
 #include <ctype.h>
+#include <fts.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 
@@ -100,4 +105,132 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
     if (environment_ask_version (python, version, err))
         return -1;
     return environment_path_of_version (pins->env_dir, version, out, out_bytes, err);
+}
+
+/* ---- whether its files changed since they were verified ---- */
+
+/* Beside the packages, of this user only: size, times and inode of every file when all were read, and what was found. */
+#define VERIFIED ".sliceup-verified"
+enum { VERIFIED_BYTES_MAX = 16 << 10, SETTLED_S = 2 }; /* a change within a file system's tick would leave its time */
+
+struct look {
+    struct digest_state *all;
+    time_t newest;
+};
+
+/* What content does not depend on: Python writes compiled files when it likes, and nobody reads our own. */
+static bool is_looked_at (const FTSENT *entry)
+{
+    struct text name = text_of (entry->fts_name);
+    return entry->fts_info != FTS_DP && entry->fts_info != FTS_D && !text_ends (name, ".pyc") &&
+           !text_starts (name, VERIFIED);
+}
+
+static void look_at (struct look *look, const FTSENT *entry)
+{
+    const struct stat *st = entry->fts_statp;
+    char line[160];
+    int len = snprintf (line, sizeof line, "%" PRIu64 " %" PRIu64 " %o %" PRId64 ".%09ld %" PRId64 ".%09ld\n",
+                        (uint64_t) st->st_ino, (uint64_t) st->st_size, (unsigned) st->st_mode,
+                        (int64_t) st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (int64_t) st->st_ctim.tv_sec,
+                        st->st_ctim.tv_nsec);
+    digest_add (look->all, entry->fts_path, entry->fts_pathlen + 1);
+    digest_add (look->all, line, (size_t) len);
+    look->newest = st->st_ctim.tv_sec > look->newest ? st->st_ctim.tv_sec : look->newest;
+}
+
+static int by_file_name (const FTSENT **a, const FTSENT **b)
+{
+    return strcmp ((*a)->fts_name, (*b)->fts_name);
+}
+
+struct text verified_look (const char *path, struct arena *arena)
+{
+    char *roots[] = { (char *) path, NULL };
+    FTSENT *entry;
+    bool whole = true;
+    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_file_name);
+    struct look look = { .all = digest_begin () };
+    while (walk && (entry = fts_read (walk))) {
+        whole &= entry->fts_info != FTS_DNR && entry->fts_info != FTS_ERR && entry->fts_info != FTS_NS;
+        if (is_looked_at (entry) && whole)
+            look_at (&look, entry);
+    }
+    struct digest digest = digest_end (look.all);
+    if (!walk || fts_close (walk) < 0 || !whole || look.newest + SETTLED_S > time (NULL))
+        return (struct text){ 0 };
+    return text_copy (arena, text_of (DIGEST_TEXT (&digest)));
+}
+
+static struct text place_of (const char *path, struct arena *arena)
+{
+    return text_format (arena, "%s/" VERIFIED, path);
+}
+
+static bool read_line (struct text *rest, char *line, size_t max)
+{
+    return text_to_c (text_take_until (rest, '\n'), line, max);
+}
+
+static bool read_library (struct text *rest, struct arena *arena, struct installed_library *out)
+{
+    char line[PATH_MAX_BYTES + 128];
+    int name = 0;
+    if (!read_line (rest, line, sizeof line) ||
+        sscanf (line, "%64s %" SCNu64 " %n", out->sha256, &out->bytes, &name) != 2)
+        return false;
+    out->name = text_copy (arena, text_of (line + name));
+    return out->name.len > 0;
+}
+
+/* It is our own file, and still no count in it decides a place. */
+static bool read_found (struct text rest, struct arena *arena, struct installed_files *out)
+{
+    char line[256], digest[DIGEST_HEX_BYTES];
+    struct installed_files found = { 0 };
+    if (!read_line (&rest, line, sizeof line) ||
+        sscanf (line, "%" SCNu32 " %" SCNu32 " %" SCNu64 " %64s", &found.n, &found.unhashed, &found.bytes, digest) !=
+            4 ||
+        !digest_parse (text_of (digest), &found.digest))
+        return false;
+    while (rest.len && found.libraries_n <= LIBRARIES_MAX)
+        if (!read_library (&rest, arena, &found.libraries[found.libraries_n++]))
+            return false;
+    *out = found;
+    return rest.len == 0;
+}
+
+/* What was found belongs to how the files looked: one digest shows both, and that no byte of it is lost. */
+static struct digest seal_of (struct text seen, struct text found)
+{
+    struct digest_state *state = digest_begin ();
+    digest_add (state, seen.ptr, seen.len);
+    digest_add (state, found.ptr, found.len);
+    return digest_end (state);
+}
+
+bool verified_recall (const char *path, struct text seen, struct arena *arena, struct installed_files *found)
+{
+    LOCAL_BUF bytes = { .max = VERIFIED_BYTES_MAX };
+    if (private_file_read_nofollow (place_of (path, arena).ptr, &bytes, NULL) < 0)
+        return false;
+    struct text rest = buf_as_text (&bytes), was = text_take_until (&rest, '\n');
+    struct digest seal = seal_of (seen, rest);
+    return seen.len && text_is (was, DIGEST_TEXT (&seal)) && read_found (rest, arena, found);
+}
+
+void verified_keep (const char *path, struct text seen, const struct installed_files *found, struct arena *arena)
+{
+    LOCAL_BUF bytes = { .max = VERIFIED_BYTES_MAX }, body = { .max = VERIFIED_BYTES_MAX };
+    if (!seen.len || found->differences)
+        return;
+    buf_printf (&body, "%u %u %" PRIu64 " %s\n", found->n, found->unhashed, found->bytes, DIGEST_TEXT (&found->digest));
+    for (uint32_t i = 0; i < found->libraries_n; i++)
+        buf_printf (&body, "%s %" PRIu64 " %.*s\n", found->libraries[i].sha256, found->libraries[i].bytes,
+                    TEXT_ARG (found->libraries[i].name));
+    struct digest seal = seal_of (seen, buf_as_text (&body));
+    buf_printf (&bytes, "%s\n", DIGEST_TEXT (&seal));
+    buf_add_text (&bytes, buf_as_text (&body));
+    if (!bytes.overflow && !body.overflow) /* where it cannot be written, all is read again the next time */
+        (void) atomic_file_write (place_of (path, arena).ptr, bytes.ptr, bytes.len, 0600, NULL);
 }

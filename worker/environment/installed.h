@@ -44,11 +44,9 @@ struct digest installed_fingerprint (const struct installed *installed, const st
 
 /* ---- installed_files.c: checks that the files of an environment are those that were installed ----
  *
- * Every file of every distribution is compared with its RECORD: it exists, and has that size and sha256. All of them
- * are read every time. Inodes and times would miss a byte that a disk or a careful person changed, and would save
- * little: nearly all bytes are those of shared libraries, where such a byte matters most. What lies in site-packages
- * and in no RECORD is an addition, but for __pycache__/<name>.pyc, which Python writes beside its sources. Compiled
- * .pyc files have no digest in a RECORD and are not looked at. Blocks for as long as reading takes; any thread. */
+ * Every file of every distribution is compared with its RECORD: it exists, and has that size and sha256. What lies in
+ * site-packages and in no RECORD is an addition, but for __pycache__/<name>.pyc, which Python writes beside its sources.
+ * Compiled .pyc files have no digest in a RECORD and are not looked at. Blocks for as long as reading takes; any thread. */
 
 enum { LIBRARIES_MAX = 24 };
 
@@ -72,6 +70,19 @@ int installed_files_check (const char *site, const struct installed *installed, 
                            struct installed_files *found, struct buf *out, struct err *err);
 /* The sha256 of the libtpu.so among them; empty: there is none. */
 struct text installed_files_libtpu_sha256 (const struct installed_files *files);
+
+/* ---- environment.c: whether the files are those that were verified last ----
+ *
+ * Size, times, mode and inode of every file of the environment `path`, as git's index has them: no user can set the time
+ * of the last change. What they cannot show is a byte that the disk itself changed: `sliceup env check` reads all. A
+ * record that another user could write, or of files that changed within two seconds of it, counts for nothing. */
+
+/* How all files look; empty: one changed a moment ago, or they cannot be looked through. */
+struct text verified_look (const char *path, struct arena *arena);
+/* True: they looked like `seen` when verified_keep was called, and `found` is what was found; texts live in `arena`. */
+bool verified_recall (const char *path, struct text seen, struct arena *arena, struct installed_files *found);
+/* `seen`: how they looked before they were read: what changed meanwhile looks otherwise. Nothing is kept of differences. */
+void verified_keep (const char *path, struct text seen, const struct installed_files *found, struct arena *arena);
 
 /* ---- environment.c, restore.c ---- */
 

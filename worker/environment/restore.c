@@ -301,10 +301,15 @@ static int verify_versions (struct restore *restore, struct err *err)
     return rc;
 }
 
-/* And byte for byte. */
+/* And byte for byte, unless no file changed since. */
 static int verify_files (struct restore *restore, struct err *err)
 {
     LOCAL_BUF differences = { .max = DIFFERENCES_BYTES_MAX };
+    struct text seen = verified_look (restore->path, &restore->arena);
+    restore->files_read = !restore->only_check &&
+                          verified_recall (restore->path, seen, &restore->arena, &restore->files);
+    if (restore->files_read)
+        return 0;
     int rc = installed_files_check (restore->site, &restore->installed, &restore->arena, &restore->files, &differences,
                                     err);
     restore->files_read = rc == 0;
@@ -312,6 +317,8 @@ static int verify_files (struct restore *restore, struct err *err)
         rc = refuse_differences (restore, &differences, err);
         restore->wrong_files = restore->differences;
     }
+    if (rc == 0)
+        verified_keep (restore->path, seen, &restore->files, &restore->arena);
     return rc;
 }
 
