@@ -74,9 +74,22 @@ bool database_may_write_beside (const char *path)
     return faccessat (AT_FDCWD, path_folder_c (path, folder), W_OK, AT_EACCESS) == 0;
 }
 
+/* Why a commit failed SQLite notes with the file alone. 0: it is not known. */
+static int database_errno (sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    int system = sqlite3_system_errno (db);
+    if (system == 0)
+        (void) sqlite3_file_control (db, "main", SQLITE_FCNTL_LAST_ERRNO, &system);
+    (void) sqlite3_file_control (db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (system == 0 && log && log->pMethods)
+        (void) log->pMethods->xFileControl (log, SQLITE_FCNTL_LAST_ERRNO, &system);
+    return system;
+}
+
 static int database_explain (sqlite3 *db, const char *path, const char *doing, struct err *err)
 {
-    int system = sqlite3_system_errno (db), code = sqlite3_errcode (db);
+    int system = database_errno (db), code = sqlite3_errcode (db);
     if (code == SQLITE_FULL)
         return err_set (err, code_of (db), "cannot %s in %s: that file system is full: free some space, then try again",
                         doing, path);

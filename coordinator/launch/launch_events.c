@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -44,8 +45,11 @@ static bool launch_events_is_own (const struct start *start, const struct launch
 static void launch_events_take_answer (struct start *start, const struct launch_report *reply)
 {
     struct launch *launch = start->launch;
+    errno = 0; /* else: why its start time could not be read */
     if (!launch_is_remote (launch) && !launch_events_is_own (start, reply)) {
-        give_up_joining (start, "the pid or start time that the worker reported does not match the started process");
+        give_up_joining (start, errno ? strerror (errno)
+                                      : "the pid or start time that the worker reported does not match the started "
+                                        "process");
         return;
     }
     if (!launch_is_remote (launch))
