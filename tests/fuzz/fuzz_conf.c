@@ -1,9 +1,5 @@
 /* fuzz_conf.c - hostile configuration files: no input may crash, hang or leak, and what is accepted fits the model.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DSLICEUP_SOURCE_DIR='"'$PWD'"' -I. \
- *       tests/fuzz/fuzz_conf.c common/{base,model,frontend,conf}/[a-z]*.c -lfyaml -lcrypto -lm -o fuzz_conf
- *   mkdir -p corpus && ./fuzz_conf -max_total_time=60 corpus configs/{slices,profiles,ladders,signatures}
- *
  * Each input is tried as each kind of file, in a directory of its own; the others are the shipped ones. */
 #include <assert.h>
 #include <stdio.h>
@@ -31,13 +27,11 @@ static void write_file (const char *path, const void *bytes, size_t len)
     assert (closed == 0);
 }
 
-int LLVMFuzzerInitialize (int *argc, char ***argv);
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len);
 
-int LLVMFuzzerInitialize (int *argc, char ***argv)
+static void make_files (void)
 {
     char slice[256];
-    (void) argc, (void) argv;
     const char *made = mkdtemp (folder);
     assert (made);
     snprintf (input_path, sizeof input_path, "%s/input.yaml", folder);
@@ -46,7 +40,6 @@ int LLVMFuzzerInitialize (int *argc, char ***argv)
                       "slice: s\nhosts: a[0-1]\nprofile: cpu-jax\nladder: plain\nsignatures: [%s]\n", input_path);
     write_file (slice_path, slice, (size_t) n);
     atexit (remove_files);
-    return 0;
 }
 
 static void load (struct conf_options options)
@@ -66,6 +59,8 @@ static void load (struct conf_options options)
 
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
 {
+    if (!input_path[0])
+        make_files ();
     write_file (input_path, bytes, len);
     load ((struct conf_options){ .slice_path = input_path });
     load ((struct conf_options){ .slice_path = "local-plain", .profile = input_path });

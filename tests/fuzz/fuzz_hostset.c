@@ -84,7 +84,6 @@ int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len)
     read_source (host_source_slurm, input);
     read_source (host_source_tpu_names, input);
     read_source (host_source_tpu_endpoints, input);
-    struct text word;
     for (struct host_file file = { .content = input }; host_file_next (&file);)
         assert (file.word.len > 0 && file.at <= file.content.len && file.line > 0 && file.column > 0 &&
                 (host_file_other_tool (&file) || true));

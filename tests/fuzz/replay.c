@@ -1,5 +1,5 @@
-/* replay.c - a fuzz target without a fuzzer: the golden bytes and what is near them, the same each time. So a target
- * that no longer builds, or fails on its seeds, is noticed by the ordinary tests. */
+/* replay.c - a fuzz target without a fuzzer: its seeds and what is near them, the same each time. So a target that no
+ * longer builds, or fails on its seeds, is noticed by the ordinary tests. A seed is its bytes, or, as NAME.hex, those. */
 #include <assert.h>
 #include <glob.h>
 #include <stdio.h>
@@ -10,17 +10,23 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *bytes, size_t len);
 
-enum { SEED_MAX_BYTES = 1 << 20, VARIANTS = 200, CHANGES_MAX = 4 };
+#ifndef VARIANTS
+#define VARIANTS 200
+#endif
+enum { SEED_MAX_BYTES = 1 << 20, CHANGES_MAX = 4 };
 
-static size_t read_hex (const char *path, uint8_t *bytes)
+static size_t read_seed (const char *path, uint8_t *bytes)
 {
-    size_t len = 0;
+    size_t len = 0, name = strlen (path);
     unsigned byte;
     FILE *file = fopen (path, "re");
     if (!file)
         return 0;
-    while (len < SEED_MAX_BYTES && fscanf (file, "%2x", &byte) == 1)
-        bytes[len++] = (uint8_t) byte;
+    if (name < 4 || strcmp (path + name - 4, ".hex") != 0)
+        len = fread (bytes, 1, SEED_MAX_BYTES, file);
+    else
+        while (len < SEED_MAX_BYTES && fscanf (file, "%2x", &byte) == 1)
+            bytes[len++] = (uint8_t) byte;
     fclose (file);
     return len;
 }
@@ -52,11 +58,11 @@ int main (int argc, char **argv)
     glob_t found;
     struct rng rng = rng_seed (20260);
     if (argc != 2 || glob (argv[1], 0, NULL, &found) != 0) {
-        fprintf (stderr, "usage: %s 'PATTERN of .hex files'\n", argv[0]);
+        fprintf (stderr, "usage: %s 'PATTERN of files'\n", argv[0]);
         return 2;
     }
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        size_t len = read_hex (found.gl_pathv[i], seed);
+        size_t len = read_seed (found.gl_pathv[i], seed);
         if (len == 0) {
             fprintf (stderr, "%s: no bytes\n", found.gl_pathv[i]);
             return 1;
