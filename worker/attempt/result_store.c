@@ -7,15 +7,20 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+/* A file is the record and the digest of its bytes: a disk that changed some of them made no other result of it. */
 #define SUFFIX ".mp"
+enum { FILE_MAX_BYTES = MSG_MAX_BYTES + sizeof (struct digest) };
 
 int result_store_save (const char *directory, const struct result *result, struct err *err)
 {
     LOCAL_ARENA arena = { 0 };
-    LOCAL_BUF bytes = { .max = MSG_MAX_BYTES };
+    LOCAL_BUF bytes = { .max = FILE_MAX_BYTES };
     wire_put_record (&bytes, &result_record, result);
+    struct digest digest = digest_of (bytes.ptr, bytes.len);
+    buf_add (&bytes, digest.bytes, sizeof digest.bytes);
     struct text path = attempt_file_path (&arena, directory, "results", &result->key, SUFFIX);
     struct text folder = text_format (&arena, "%s/results", directory);
     if (bytes.overflow)
@@ -32,12 +37,25 @@ int result_store_forget (const char *directory, const struct attempt_key *key, s
     return unlink (path.ptr) < 0 && errno != ENOENT ? err_errno (err, ERR_IO, "cannot remove %s", path.ptr) : 0;
 }
 
+/* Takes the digest off. */
+static int result_store_check (struct buf *bytes, struct err *err)
+{
+    struct digest digest;
+    if (bytes->len >= sizeof digest) {
+        bytes->len -= sizeof digest;
+        digest = digest_of (bytes->ptr, bytes->len);
+        if (memcmp (bytes->ptr + bytes->len, digest.bytes, sizeof digest) == 0)
+            return 0;
+    }
+    return err_set (err, ERR_DAMAGE, "a kept result is not as it was written");
+}
+
 static int recall_file (const char *path, result_store_fn *fn, void *owner, struct err *err)
 {
     LOCAL_ARENA arena = { 0 };
     struct result result = { 0 };
-    LOCAL_BUF bytes = { .max = MSG_MAX_BYTES };
-    if (file_read (path, &bytes, err) != 0 ||
+    LOCAL_BUF bytes = { .max = FILE_MAX_BYTES };
+    if (file_read (path, &bytes, err) != 0 || result_store_check (&bytes, err) != 0 ||
         wire_get_record (buf_as_text (&bytes), &result_record, &result, &arena, err) != 0)
         return err_prefix (err, "%s", path);
     fn (owner, &result);
