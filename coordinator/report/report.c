@@ -144,11 +144,15 @@ static struct text rung_id (const struct report *report, uint32_t rung)
     return report->receipt->headers.n && rung < header->rungs.n ? header->rungs.items[rung] : (struct text){ 0 };
 }
 
+#define PHASE_MAX_MS (366ull * 24 * 3600 * 1000)
+
+/* A host may say any number; sums and microseconds of it have to fit. */
 uint64_t report_phase_ms (const struct report_attempt *attempt, uint32_t phase)
 {
     const struct rung_receipt *receipt = attempt->receipt;
-    return receipt && receipt->phases.n == attempt->of->spans_n ? receipt->phases.items[phase].value
-                                                                : attempt->of->spans[phase].ms;
+    uint64_t ms = receipt && receipt->phases.n == attempt->of->spans_n ? receipt->phases.items[phase].value
+                                                                       : attempt->of->spans[phase].ms;
+    return ms < PHASE_MAX_MS ? ms : PHASE_MAX_MS;
 }
 
 static uint64_t phases_ms (const struct report_attempt *attempt)
