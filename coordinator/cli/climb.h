@@ -50,6 +50,22 @@ int coordinator_ask_stands (const struct run_dir *dir, struct err *err);
  * own Ctrl-C would, and does not wait for the end. ERR_STATE: no coordinator holds it on this machine, or it has ended. */
 int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err *err);
 
+/* ---- run.c ---- */
+
+struct run_choices {
+    bool again; /* with launches that are known bad */
+    bool json, web;
+    const char *metrics; /* a file, checked by run_new; NULL: none */
+};
+/* Begins a new run of a complete plan, and drives it to its end. Returns the exit status. */
+int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices);
+
+/* A home below a folder, where runs lie that no cache, calibration or comparison may mix with others. `cli` has it then. */
+struct own_home {
+    char path[RUN_PATH_BYTES], hint[RUN_PATH_BYTES + sizeof " --home ''"];
+};
+int run_own_home (struct cli *cli, const char *folder, const char *name, struct own_home *own, struct err *err);
+
 /* ---- climb ---- */
 
 struct capacity_needs climb_capacity_needed (uint32_t hosts); /* beside what the process has before it drives a run */

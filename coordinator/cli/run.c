@@ -49,14 +49,7 @@ static void start_page (const struct cli *cli, const struct run_dir *dir, char *
     url[0] = '\0';
 }
 
-struct run_choices {
-    bool again; /* with launches that are known bad */
-    bool json, web;
-    const char *metrics; /* a file, checked here; NULL: none */
-};
-
-/* Begins a new run of a complete plan, and drives it to its end. */
-static int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices)
+int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices)
 {
     struct run_dir dir;
     struct err err = { 0 };
@@ -155,7 +148,6 @@ const struct cli_command run_command = {
 enum { REHEARSE_WRONG = CLI_OWN, REHEARSE_ALL, REHEARSE_CHECK };
 
 #define LIBRARY "libtpu-stand-in.so"
-enum { HINT_BYTES = RUN_PATH_BYTES + sizeof " --home ''" };
 
 static int find_library (const struct cli *cli, char path[RUN_PATH_BYTES], struct err *err)
 {
@@ -165,15 +157,15 @@ static int find_library (const struct cli *cli, char path[RUN_PATH_BYTES], struc
     return err_errno (err, ERR_STATE, "cannot read the stand-in for libtpu, %s (build it: cmake --build build)", path);
 }
 
-/* Everything of a rehearsal lies below a home of its own, so that no cache, calibration or comparison mixes it with runs. */
-static int use_own_home (struct cli *cli, char home[RUN_PATH_BYTES], char hint[HINT_BYTES], struct err *err)
+int run_own_home (struct cli *cli, const char *folder, const char *name, struct own_home *own, struct err *err)
 {
-    if (snprintf (home, RUN_PATH_BYTES, "%s/rehearsal", cli->home) >= RUN_PATH_BYTES)
-        return err_set (err, ERR_LIMIT, "the path of the home %s is too long for a rehearsal", cli->home);
+    char *home = own->path;
+    if (snprintf (home, sizeof own->path, "%s/%s", folder, name) >= (int) sizeof own->path)
+        return err_set (err, ERR_LIMIT, "the path of %s is too long for a home below it, %s", folder, name);
     bool plain = strspn (home, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == strlen (home);
-    snprintf (hint, HINT_BYTES, plain ? " --home %s" : " --home '%s'", home);
+    snprintf (own->hint, sizeof own->hint, plain ? " --home %s" : " --home '%s'", home);
     cli->home = cli->home_named = home;
-    cli->hint = hint;
+    cli->hint = own->hint;
     return folder_make (home, 0700, err);
 }
 
@@ -199,9 +191,10 @@ static int rehearse_run (struct cli *cli, const struct cli_arguments *arguments)
     struct plan plan = { 0 };
     struct err err = { 0 };
     struct cli own = *cli;
-    char library[RUN_PATH_BYTES], home[RUN_PATH_BYTES], hint[HINT_BYTES];
+    struct own_home home;
+    char library[RUN_PATH_BYTES];
     struct rehearsal_options rehearse_options = { .stand_in = library, .all = arguments->values[REHEARSE_ALL] };
-    if (find_library (cli, library, &err) < 0 || use_own_home (&own, home, hint, &err) < 0)
+    if (find_library (cli, library, &err) < 0 || run_own_home (&own, cli->home, "rehearsal", &home, &err) < 0)
         return cli_fail (cli, &err);
     cli_list (arguments, REHEARSE_WRONG, rehearse_options.wrong);
     int status = planning_load_rehearsal (&own, arguments, &rehearse_options, &arena, &plan);

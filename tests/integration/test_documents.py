@@ -57,6 +57,7 @@ RULES = (
     needs("README", r"^deploy/quickstart", "On a fresh Debian 12 or Ubuntu 24.04 machine"),
     needs("README", r"^tests/run", "builds with sanitizers and runs every test"),
     run("README", r"sliceup init"),
+    elsewhere("README|hosts.md", r"sliceup selftest", "integration/test_selftest.py", '"selftest"'),
     elsewhere("README", r"sliceup rehearse", "integration/test_rehearse.py", 'tpu-v6e-16.yaml'),
     elsewhere("tpu-vm.md", r"^sliceup (init|check v6e.yaml)", "integration/test_init.py", '"--gcloud"'),
     plan("README", r"sliceup run (configs/slices/local-jax.yaml|slice.yaml --(exclude|min-hosts))"),

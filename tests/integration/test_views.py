@@ -266,7 +266,7 @@ class Escapes(Views):
                         ("cache", "import", odd, "--root", odd), ("cache", "explain", self.PAINT, "h0"), ("env", "restore", odd / "slice.yaml"),
                         ("env", "check", odd / "none.yaml"), ("env", "ls", self.PAINT), ("env", "lock", odd / "none.txt"), ("monitor-key", "last", "--name", self.PAINT),
                         ("ticket", odd / "slice.yaml", "--out", odd / "tickets"), ("outputs", "-o", odd / "outputs"), ("outputs", self.PAINT, "-o", odd),
-                        ("copy", "--launcher", "local", "-w", "n0", odd / "slice.yaml", f":{odd}/copied"), ("copy", "-w", "n0", self.PAINT, ":/tmp"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT),
+                        ("copy", "--launcher", "local", "-w", "n0", odd / "slice.yaml", f":{odd}/copied"), ("copy", "-w", "n0", self.PAINT, ":/tmp"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT), ("selftest", "--slice", self.PAINT),
                         ("completion", self.PAINT), ("help", self.PAINT), ("version", self.PAINT)):
             self.assertNotIn("ladder  forged", (told := self.plain(*command)).out.splitlines(), told)
         web = subprocess.run([lab.BUILD / "bin" / "sliceup-web", "--" + self.PAINT], capture_output=True, text=True, errors="surrogateescape")
