@@ -34,16 +34,18 @@ enum { STEADY_S = 5, STEADY_HERE_S = 2 };
 #define OVER "over\n"
 
 /* Of hosts of this machine, whose silence is told early. */
-static const char slice_here[] = "slice: selftest\nhosts: local[0-2]\nlauncher: local\nprofile: plain\nladder: plain\n"
-                                 "cache: {mode: off}\n"
-                                 "limits: {suspect: 1s, lost: 10s, stop: 200ms, cascade: 1s, orphan: 1m, exit: 1m}\n";
+static const char slice_here[] =
+    "slice: selftest\nhosts: local[0-2]\nlauncher: local\nprofile: plain\nladder: plain\n"
+    "cache: {mode: off}\n"
+    "limits: {join: 15s, suspect: 1s, lost: 10s, stop: 200ms, cascade: 1s, orphan: 1m, exit: 1m}\n";
 /* With a signal, a pid and when that process began, in ticks since the boot: another process is left alone. */
 static const char signal_script[] =
     "test \"$(sed \"s/.*) //\" /proc/$2/stat | cut -d \" \" -f 20)\" = \"$3\" && kill -s $1 $2";
-/* With a run and its first digits: are its programs gone from this host, and its worker? */
+/* With a run and its first digits: are its programs gone from this host, and its worker? With a third word: only the
+ * programs of its first rung. */
 static const char gone_script[] =
-    "! grep -qsz \"^SLICEUP_OUTPUT_DIR=.*/runs/$1/\\(hosts/\\)*$SLICEUP_HOST/\" /proc/[0-9]*/environ && "
-    "! grep -qsa \"[s]liceup-worker: run $2 host $SLICEUP_HOST \" /proc/[0-9]*/cmdline";
+    "! grep -qsz \"^SLICEUP_OUTPUT_DIR=.*/runs/$1/\\(hosts/\\)*$SLICEUP_HOST/.*$3\" /proc/[0-9]*/environ && "
+    "{ test $3 || ! grep -qsa \"[s]liceup-worker: run $2 host $SLICEUP_HOST \" /proc/[0-9]*/cmdline; }";
 
 struct trial;
 struct promise {
@@ -84,6 +86,7 @@ struct trial {
     uint32_t host;         /* whose worker is harmed */
     bool stopped;          /* that worker, now */
     struct text asked;     /* the hosts that is_gone asks */
+    bool of_first;         /* and only about programs of the first rung */
 };
 
 /* ---- time, and commands ---- */
@@ -226,7 +229,13 @@ static bool has_results (struct trial *trial)
 static bool is_gone (struct trial *trial)
 {
     return ON_HOSTS (trial, text_copy (&trial->arena, trial->asked).ptr, gone_script, "sh", trial->dir.id,
-                     text_format (&trial->arena, "%.8s", trial->dir.id).ptr) == EXIT_HOLDS;
+                     text_format (&trial->arena, "%.8s", trial->dir.id).ptr,
+                     trial->of_first ? "/0[.]once[.]" : "") == EXIT_HOLDS;
+}
+
+static bool is_at_second_rung (struct trial *trial)
+{
+    return is_over (trial) || (trial->board->running && trial->board->key.rung == 1);
 }
 
 static bool is_told_silent (struct trial *trial)
@@ -358,6 +367,19 @@ static int try_cut_links (struct trial *trial, struct err *err)
     return check_passed (trial, err);
 }
 
+/* Looked for in the second rung: the worker's own end takes everything along. */
+static int try_left_process (struct trial *trial, struct err *err)
+{
+    trial->asked = trial->selftest->hosts;
+    trial->of_first = true;
+    if (wait_until (trial, is_at_second_rung, "the second rung begins", err) < 0)
+        return -1;
+    if (!is_gone (trial))
+        return err_set (err, ERR_STATE, "what a program of the first rung started lives in the second");
+    trial->of_first = false;
+    return check_passed (trial, err);
+}
+
 static int try_cancel (struct trial *trial, struct err *err)
 {
     int status = SLICEUP (trial, "cancel", trial->dir.id);
@@ -371,7 +393,8 @@ static int try_cancel (struct trial *trial, struct err *err)
 
 #define STEADY "echo begun; sleep $STEADY_S; echo over", 0
 static struct promise promises[] = {
-    { "a dead worker is named, and its program is dead", "SIGKILL to a worker", STEADY, .attempt = try_killed_worker },
+    { "a dead worker is named, and its program is dead", "SIGKILL to a worker", "sleep 600 >/dev/null 2>&1 & " STEADY,
+      .attempt = try_killed_worker },
     { "a silent worker is told, and nothing is lost", "SIGSTOP, SIGCONT to a worker", STEADY,
       .attempt = try_stopped_worker },
     { "resume loses nothing and starts nothing twice", "SIGKILL to the coordinator", STEADY,
@@ -380,7 +403,7 @@ static struct promise promises[] = {
     { "workers connect again, and nothing is lost", "their connections are closed", STEADY, .attempt = try_cut_links },
     { "what a program started ends with it", "a process leaves its session",
       "(trap \"\" HUP INT TERM; setsid sleep 600 >/dev/null 2>&1 &); echo begun; sleep 0.2; echo over", 0,
-      .attempt = check_passed },
+      .attempt = try_left_process },
     { "cancel ends what does not listen", "SIGINT and SIGTERM are ignored",
       "trap \"\" INT TERM; echo begun; while :; do sleep 60; done", 0, .attempt = try_cancel },
     { "what a program prints arrives whole", "1 MB, as fast as it may",
@@ -395,11 +418,12 @@ static int begin (struct trial *trial, struct err *err)
 {
     const struct promise *promise = trial->promise;
     const char *name = text_format (&trial->arena, "%td.%u", promise - promises + 1, trial->number + 1).ptr;
+    uint32_t steady_s = trial->selftest->given ? STEADY_S : STEADY_HERE_S;
     struct text ladder = text_format (
         &trial->arena,
         "ladder: selftest\nrungs:\n  - {id: first, command: [env, STEADY_S=%u, sh, -c, '%s']}\n"
-        "  - {id: second, command: [sh, -c, 'echo begun; echo over']}\n",
-        trial->selftest->given ? STEADY_S : STEADY_HERE_S, promise->program);
+        "  - {id: second, command: [sh, -c, 'echo begun; sleep %u; echo over']}\n",
+        steady_s, promise->program, promise->attempt == try_left_process ? steady_s : 0);
     if (run_own_home (&trial->cli, trial->selftest->folder, name, &trial->home, err) < 0 ||
         atomic_file_write (path_of (trial, "ladder.yaml"), ladder.ptr, ladder.len, 0600, err) < 0)
         return -1;
