@@ -68,7 +68,7 @@ struct selftest {
     struct text hosts;                  /* folded */
     struct arena arena;
     sigset_t signals;
-    bool interrupted;
+    bool interrupted, stays; /* `stays`: the folder, since a try was not as it should be */
 };
 
 struct trial {
@@ -467,6 +467,7 @@ static int try_once (struct selftest *selftest, struct promise *promise, uint32_
         return EXIT_CANCELLED;
     if (rc == 0)
         (void) folder_remove (trial.home.path, NULL);
+    selftest->stays |= rc < 0;
     promise->longest_ms = took_ms > promise->longest_ms ? took_ms : promise->longest_ms;
     promise->kept += rc == 0;
     promise->tried += err.code != ERR_LIMIT && err.code != ERR_IO;
@@ -584,8 +585,8 @@ static int selftest_run (struct cli *cli, const struct cli_arguments *arguments)
         status = try_all (&selftest, cli_number (arguments, SELFTEST_TRIES, TRIES), json);
     if (tried && json)
         status = print_json (&selftest, status);
-    if (selftest.folder[0] && (!tried || status == EXIT_HOLDS || status == EXIT_CANCELLED))
-        (void) folder_remove (selftest.folder, NULL); /* else what happened stays there */
+    if (selftest.folder[0] && !selftest.stays)
+        (void) folder_remove (selftest.folder, NULL);
     arena_release (&selftest.arena);
     return status;
 }
@@ -607,7 +608,7 @@ const struct cli_command selftest_command = {
         "Begins small runs of its own, does to each what goes wrong with real ones, and says which promises were kept "
         "how often. The programs of these runs are those of a shell: no package, cache or device is used. All of it "
         "lies "
-        "in a new folder below TMPDIR, which is removed unless a promise was broken.\n"
+        "in a new folder below TMPDIR, which is removed unless a try went wrong.\n"
         "\n"
         "Harmed are only the coordinator of such a run, and a worker of it, known by its pid and the time when it "
         "began. "
