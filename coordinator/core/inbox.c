@@ -331,7 +331,6 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     const struct host *state = &coord->state->hosts.items[host];
     bool again = state->life == HOST_JOINED && state->joined_epoch == coord->state->epoch &&
                  same_incarnation (state, hello);
-    bool reborn = state->session != 0 && !same_incarnation (state, hello);
     struct text why = rebirth (state, hello); /* before what is known of it changes */
     if (!again && state->joined_epoch == coord->state->epoch && state->joins >= JOINS_MAX) {
         if (!host_is_lost (coord, host))
@@ -351,7 +350,8 @@ static void take_hello (struct coord *coord, uint32_t host, const struct msg *ms
     coord->soft.hosts[host].seen_seq = 0; /* it counts anew from its WELCOME */
     note_heard (coord, host, 0, hello->asked_ms, now_ms, out);
     send_welcome (coord, host, out);
-    if (reborn && !inbox_holds (hello, &coord->state->pass.key))
+    /* Now, or under a coordinator that died before it recorded the end of the attempt. */
+    if (state->reborn_at > coord->state->pass.began_at && !inbox_holds (hello, &coord->state->pass.key))
         loss_end_running_attempt (coord, host, why, now_ms, out);
     inbox_receive (coord, host, hello->holdings.items, hello->holdings.n, now_ms, out);
 }
