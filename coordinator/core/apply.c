@@ -433,7 +433,6 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         if (in_range (to, fact->of.attempt_ended.host))
             apply_attempt_ended (to, fact);
         break;
-    case FACT_METRIC_JUDGED: break;
     case FACT_PASS_ENDED:
         if (key_in_range (to, &fact->of.pass_ended.key) &&
             verdicts_in_range (to, fact->of.pass_ended.verdicts.items, fact->of.pass_ended.verdicts.n))
@@ -461,9 +460,10 @@ static void apply_of_kind (struct engine *to, const struct fact *fact)
         if (in_range (to, fact->of.host_reported.host))
             apply_host_reported (to, fact);
         break;
+    case FACT_METRIC_JUDGED:
     case FACT_OUTPUT_AWAITED:
     case FACT_OUTPUT_LOST:
-    case FACT_HOST_STEPPED: break;
+    case FACT_HOST_STEPPED:
     case FACT_CACHE_AWAITED: break;
     case FACT_RETRY_PLANNED:
         if (key_in_range (to, &fact->of.retry_planned.key))

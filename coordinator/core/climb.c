@@ -330,7 +330,7 @@ static void begin_or_wait (struct coord *coord, uint64_t now_ms, struct outbox *
 
 uint64_t climb_retry_at (const struct coord *coord)
 {
-    bool over = coord->state->stop.len || coord->state->cancel_level > 0;
+    bool over = coord->state->stop.len || coord->state->cancel_level > 0 || coord->soft.undecided;
     bool waits = coord->state->retry.stage == RETRY_PLANNED && !coord->soft.retry_waited && !over;
     return waits ? coord->state->retry.due_ms : UINT64_MAX;
 }

@@ -41,11 +41,6 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
     }
 }
 
-static bool expected_to_speak (const struct host *host)
-{
-    return host->life == HOST_JOINED;
-}
-
 /* Long before the host is given up, so that the answer is a part of the reason. */
 static uint64_t ask_after_ms (const struct limits *limits)
 {
@@ -87,7 +82,7 @@ static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *
         const struct host_soft_state *link = &coord->soft.hosts[i];
         uint64_t now = coord_to_run_clock (coord, now_ms);
         uint64_t silent = now > link->received_ms ? now - link->received_ms : 0;
-        if (!expected_to_speak (host) || silent < limits->suspect_ms)
+        if (host->life != HOST_JOINED || silent < limits->suspect_ms)
             continue;
         if (silent >= limits->lost_ms) {
             loss_end_host (coord, i, silence_why (coord, i, silent, &out->arena), now_ms, out);
@@ -152,7 +147,7 @@ static uint64_t deadlines_next (const struct coord *coord)
     bool awaited = false;
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
         awaited |= host_is_awaited (coord, i);
-        if (expected_to_speak (&coord->state->hosts.items[i]))
+        if (coord->state->hosts.items[i].life == HOST_JOINED)
             at = least_u64 (at, silence_next (coord, i));
     }
     if (awaited)
@@ -181,7 +176,7 @@ static uint64_t deadlines_next (const struct coord *coord)
 static void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 {
     uint64_t now = coord_to_run_clock (coord, now_ms), wanted = deadlines_next (coord);
-    bool overslept = coord->soft.stepped_ms && now > wanted && now - wanted > OVERSLEPT_MS;
+    bool overslept = now > wanted && now - wanted > OVERSLEPT_MS;
     uint64_t slept_ms = overslept ? now - coord->soft.stepped_ms : 0;
     for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
         coord->soft.hosts[i].received_ms += slept_ms;
@@ -255,6 +250,7 @@ static void begin_epoch (struct coord *coord, uint64_t pid, uint64_t away_ms, ui
     fact->of.epoch_began =
         (struct fact_epoch_began){ .epoch = coord->state->epoch + 1, .pid = pid, .away_ms = away_ms };
     coord_commit_fact (coord, fact, now_ms);
+    coord->soft.stepped_ms = coord_to_run_clock (coord, now_ms);
 }
 
 void coord_open (struct coord *coord, struct text run_id_hex, const struct plan *plan, const struct digest *deal_key,
@@ -465,7 +461,8 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     case IN_HOST_ASKED: take_asked (coord, in->asked, now_ms, out); break;
     case IN_OUTPUT_LOST: take_output_lost (coord, in, now_ms, out); break;
     }
-    if (journal_loss_weigh (coord, now_ms, out))
+    coord->soft.undecided = journal_loss_weigh (coord, now_ms, out);
+    if (coord->soft.undecided)
         return;
     climb_advance (coord, now_ms, out);
     deadlines_report_wait (coord, now_ms, out);

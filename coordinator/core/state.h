@@ -257,6 +257,7 @@ struct soft_state {
     bool dealt;                      /* false: too many devices for distinct numbers, or not a slice-wide rung */
     struct gate_arrivals gates[GATES_MAX];
     uint64_t claimed_ms; /* the newest claim of a host; 0: none in this epoch */
+    bool undecided;      /* and nothing begins before it is weighed, so nothing of that is due */
     uint32_t gates_n;
     struct arena gates_arena, gates_before; /* as with the pass */
     uint64_t pass_slept_ms;                 /* how long this process was suspended during the pass */
@@ -275,7 +276,7 @@ struct soft_state {
     uint64_t answer_by_ms; /* deadline of its question */
 
     bool climbing;             /* every host that takes part joined once */
-    uint64_t stepped_ms;       /* run clock of this process's last step; 0: none yet */
+    uint64_t stepped_ms;       /* run clock of this process's last step, or of its begin */
     uint64_t slept_ms;         /* how long this process was suspended */
     uint64_t launch_late_ms;   /* when to launch hosts whose old worker has not come back; UINT64_MAX: never */
     struct text reported_wait; /* the last reported wait; in reported_arena */

@@ -220,7 +220,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
     bool idle = coord->soft.acquisition == ACQUISITION_READY || coord->soft.acquisition == ACQUISITION_OWNED;
     if (coord->state->granted)
         return coord->soft.lease.held ? coord->soft.lease.over_at_ms : UINT64_MAX;
-    if (!coord->soft.wants_token || !idle)
+    if (!coord->soft.wants_token || !idle || coord->soft.undecided)
         return UINT64_MAX;
     uint64_t at_ms = coord->soft.lease.token ? lease_free_at (&coord->soft.lease) : 0;
     return at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms ? coord->soft.ask_again_ms : at_ms;
