@@ -1,6 +1,6 @@
 /* alone: simulated */
-/* The coordinator and N workers under faults. SLICEUP_SIM_SEEDS: how many seeds a case (default 300); a failing seed
- * prints itself and is run alone by SLICEUP_SIM_FIRST=<seed> SLICEUP_SIM_SEEDS=1. */
+/* The coordinator and N workers under fixed mixes of faults (tests/lib/fault.h), each with what has to come of it. SLICEUP_SIM_SEEDS:
+ * how many seeds a case (default 300); a failing seed is run alone by SLICEUP_SIM_FIRST=<seed> SLICEUP_SIM_SEEDS=1. */
 #include "test.h"
 #include "world.h"
 
@@ -10,18 +10,32 @@ static uint64_t number_from (const char *name, uint64_t otherwise)
     return text ? strtoull (text, NULL, 10) : otherwise;
 }
 
-static void every_seed (struct world_options options, uint64_t share,
-                        void (*expect) (const struct world_options *, const struct world_report *))
+/* For two and a half minutes. */
+#define LOSS "loss all ms 0 150000 5 | "
+#define NOISE LOSS "copies all ms 0 150000 5 | "
+
+typedef void expectation (const struct scenario *, const struct world_report *);
+
+static struct scenario scenario_of (const char *mix, uint64_t seed)
+{
+    static const uint32_t sizes[] = { 1, 2, 3, 5, 8 };
+    struct rng rng = rng_seed (seed);
+    struct scenario scenario = scenario_calm (seed, sizes[seed % 5]);
+    if (!scenario_read (&scenario, mix, &rng))
+        fail_msg ("cannot read: %s", mix);
+    return scenario;
+}
+
+/* `share` percent of the seeds. */
+static void every_seed (const char *mix, uint64_t share, expectation *expect)
 {
     uint64_t first = number_from ("SLICEUP_SIM_FIRST", 1), n = number_from ("SLICEUP_SIM_SEEDS", 300) * share / 100;
-    static const uint32_t sizes[] = { 1, 2, 3, 5, 8 };
     struct world_report report;
     uint64_t messages = 0, lost = 0, epochs = 0;
     for (uint64_t seed = first; seed < first + (n ? n : 1); seed++) {
-        options.seed = seed;
-        options.hosts = sizes[seed % 5];
-        world_run (&options, &report);
-        expect (&options, &report);
+        struct scenario scenario = scenario_of (mix, seed);
+        world_run (&scenario, &report);
+        expect (&scenario, &report);
         messages += report.messages;
         lost += report.lost;
         epochs += report.epochs;
@@ -30,310 +44,233 @@ static void every_seed (struct world_options options, uint64_t share,
                    (unsigned long long) messages, (unsigned long long) lost, (unsigned long long) epochs);
 }
 
-static void top_reached (const struct world_options *options, const struct world_report *report)
+static void top_reached (const struct scenario *scenario, const struct world_report *report)
 {
     if (report->outcome != OUTCOME_PASSED)
-        fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) options->seed, options->hosts, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) scenario->seed, scenario->hosts, report->sentence);
     assert_int_equal (report->exit_status, 0);
 }
 
 TEST (a_calm_slice_reaches_the_top)
 {
-    struct world_options options = { .delay_max_ms = 5, .bound_ms = 300000 };
-    every_seed (options, 50, top_reached);
+    every_seed ("delay=5 bound=300000", 50, top_reached);
 }
 
 TEST (loss_repeats_and_delay_change_nothing)
 {
-    struct world_options options = {
-        .loss_percent = 15, .repeat_percent = 10, .delay_max_ms = 1500, .bound_ms = 900000
-    };
-    every_seed (options, 100, top_reached);
+    every_seed ("delay=1500 bound=900000 | loss all ms 0 150000 15 | copies all ms 0 150000 10", 100, top_reached);
 }
 
 TEST (a_killed_coordinator_is_resumed_and_nothing_is_lost)
 {
-    struct world_options options = {
-        .loss_percent = 5, .repeat_percent = 5, .delay_max_ms = 300, .coordinator_kills = 4, .bound_ms = 900000
-    };
-    every_seed (options, 100, top_reached);
+    every_seed ("delay=300 bound=900000 | " NOISE "4* crash c ms ?60000 ?10000", 100, top_reached);
 }
 
 TEST (long_programs_are_not_orphaned_while_the_coordinator_lives)
 {
-    struct world_options options = { .loss_percent = 5, .delay_max_ms = 100, .slow = true, .bound_ms = 9000000 };
-    every_seed (options, 10, top_reached);
+    every_seed ("delay=100 bound=9000000 | " LOSS "slow all any 0 100000", 10, top_reached);
 }
 
-static void ended_somehow (const struct world_options *options, const struct world_report *report)
+static void ended_somehow (const struct scenario *scenario, const struct world_report *report)
 {
-    (void) options;
+    (void) scenario;
     assert_int_not_equal (report->outcome, OUTCOME_NONE);
     assert_true (report->sentence[0] != '\0');
 }
 
 TEST (a_killed_worker_ends_the_climb_in_bounded_time)
 {
-    struct world_options options = {
-        .loss_percent = 5, .delay_max_ms = 300, .worker_kills = 1, .coordinator_kills = 1, .bound_ms = 900000
-    };
-    every_seed (options, 100, ended_somehow);
+    every_seed ("delay=300 bound=900000 writers=2 | " LOSS "crash c ms ?60000 ?10000 | crash h? ms ?30000", 100,
+                ended_somehow);
 }
 
-static void one_failed (const struct world_options *options, const struct world_report *report)
+static void one_failed (const struct scenario *scenario, const struct world_report *report)
 {
     char culprit[32];
-    snprintf (culprit, sizeof (culprit), "host%u failed", options->hosts - 1);
+    snprintf (culprit, sizeof (culprit), "host%u failed", scenario->hosts - 1);
     if (report->outcome != OUTCOME_FAILED || strstr (report->sentence, culprit) == NULL)
-        fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) options->seed, options->hosts, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) scenario->seed, scenario->hosts, report->sentence);
     assert_int_equal (report->exit_status, 1);
     assert_int_equal (report->retries, 0); /* it is of no class that passes by itself */
 }
 
 TEST (one_failing_host_is_the_cause_and_its_peers_are_not)
 {
-    struct world_options options = {
-        .loss_percent = 5, .delay_max_ms = 300, .fall = true, .retries = 2, .bound_ms = 900000
-    };
-    every_seed (options, 60, one_failed);
+    every_seed ("delay=300 bound=900000 retries=2 | " LOSS "fall last rung 2", 60, one_failed);
 }
 
 TEST (another_run_s_lease_is_waited_for_and_taken_over_in_time)
 {
-    struct world_options options = {
-        .loss_percent = 5, .delay_max_ms = 300, .lease_owner = true, .coordinator_kills = 1, .bound_ms = 1200000
-    };
-    every_seed (options, 60, top_reached);
+    every_seed ("delay=300 bound=1200000 | " LOSS "crash c ms ?60000 ?10000 | owner c any ?90000 ?40000", 60,
+                top_reached);
 }
 
-static void violated (const struct world_options *options, const struct world_report *report)
+static void violated (const struct scenario *scenario, const struct world_report *report)
 {
     if (report->outcome != OUTCOME_PASSED || report->exit_status != 4)
-        fail_msg ("seed %llu, %u hosts: %u, %s", (unsigned long long) options->seed, options->hosts,
+        fail_msg ("seed %llu, %u hosts: %u, %s", (unsigned long long) scenario->seed, scenario->hosts,
                   report->exit_status, report->sentence);
 }
 
 TEST (a_changed_generation_is_dropped_warmed_anew_and_ends_with_4)
 {
-    struct world_options options = {
-        .loss_percent = 5, .delay_max_ms = 300, .tampered = true, .coordinator_kills = 1, .bound_ms = 900000
-    };
-    every_seed (options, 60, violated);
+    every_seed ("delay=300 bound=900000 | " LOSS "crash c ms ?60000 ?10000 | tamper c ms 0", 60, violated);
 }
 
-static void recovered (const struct world_options *options, const struct world_report *report)
+static void recovered (const struct scenario *scenario, const struct world_report *report)
 {
-    top_reached (options, report);
+    top_reached (scenario, report);
     if (report->retries == 0 || strstr (report->sentence, "passed after ") == NULL ||
         strstr (report->sentence, "(metadata on host") == NULL)
-        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
+        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) scenario->seed, report->retries, report->sentence);
 }
 
 TEST (what_is_transient_is_run_again_and_told)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .retries = 2,
-                                     .transients = 2,
-                                     .coordinator_kills = 3,
-                                     .kills_until_ms = 90000,
-                                     .bound_ms = 900000 };
-    every_seed (options, 60, recovered);
+    every_seed ("delay=300 bound=900000 retries=2 | " NOISE "3* crash c ms ?90000 ?10000 | trip h? any 0 2", 60,
+                recovered);
 }
 
-static void recovered_and_violated (const struct world_options *options, const struct world_report *report)
+static void recovered_and_violated (const struct scenario *scenario, const struct world_report *report)
 {
-    violated (options, report);
+    violated (scenario, report);
     assert_true (report->retries > 0);
 }
 
 TEST (retries_and_violations_have_rules_of_their_own)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .tampered = true,
-                                     .retries = 1,
-                                     .transients = 1,
-                                     .coordinator_kills = 2,
-                                     .kills_until_ms = 90000,
-                                     .bound_ms = 900000 };
-    every_seed (options, 60, recovered_and_violated);
+    every_seed ("delay=300 bound=900000 retries=1 | " LOSS
+                "2* crash c ms ?90000 ?10000 | trip h? any 0 1 | tamper c ms 0",
+                60, recovered_and_violated);
 }
 
 TEST (a_retry_takes_its_turn_behind_another_run_s_lease)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .lease_owner = true,
-                                     .retries = 1,
-                                     .transients = 1,
-                                     .coordinator_kills = 2,
-                                     .bound_ms = 1500000 };
-    every_seed (options, 60, recovered);
+    every_seed ("delay=300 bound=1500000 retries=1 | " LOSS
+                "2* crash c ms ?60000 ?10000 | trip h? any 0 1 | owner c any ?90000 ?40000",
+                60, recovered);
 }
 
-static void exhausted (const struct world_options *options, const struct world_report *report)
+static void exhausted (const struct scenario *scenario, const struct world_report *report)
 {
     if (report->outcome != OUTCOME_FAILED || report->retries != 2 ||
         strstr (report->sentence, "after 2 retries (metadata on host") == NULL)
-        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) options->seed, report->retries, report->sentence);
+        fail_msg ("seed %llu: %u retries, %s", (unsigned long long) scenario->seed, report->retries, report->sentence);
     assert_int_equal (report->exit_status, 1);
     assert_int_equal (report->parts, 0);
 }
 
 TEST (a_budget_that_is_spent_ends_the_climb)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .retries = 2,
-                                     .transients = 1000,
-                                     .coordinator_kills = 3,
-                                     .kills_until_ms = 30000,
-                                     .bound_ms = 900000 };
-    every_seed (options, 60, exhausted);
+    every_seed ("delay=300 bound=900000 retries=2 | " NOISE "3* crash c ms ?30000 ?10000 | trip h? any 0 1000", 60,
+                exhausted);
 }
 
-static void isolated (const struct world_options *options, const struct world_report *report)
+static void isolated (const struct scenario *scenario, const struct world_report *report)
 {
-    bool alone = options->hosts == 1; /* nothing hangs that has no company, or it fails by itself */
+    bool alone = scenario->hosts == 1; /* nothing hangs that has no company, or it fails by itself */
     if (alone ? report->parts != 0 : !report->suspects_named || report->outcome == OUTCOME_PASSED)
-        fail_msg ("seed %llu, %u hosts: %u parts, %s", (unsigned long long) options->seed, options->hosts,
+        fail_msg ("seed %llu, %u hosts: %u parts, %s", (unsigned long long) scenario->seed, scenario->hosts,
                   report->parts, report->sentence);
     if (!alone && !(report->culprits_suspected && report->suspects_n <= 2))
-        fail_msg ("seed %llu, %u hosts: %u suspects after %u parts, %s", (unsigned long long) options->seed,
-                  options->hosts, report->suspects_n, report->parts, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u suspects after %u parts, %s", (unsigned long long) scenario->seed,
+                  scenario->hosts, report->suspects_n, report->parts, report->sentence);
 }
 
 TEST (a_silent_host_or_pair_is_among_the_suspects)
 {
-    struct world_options options = { .delay_max_ms = 300, .silent = true, .bound_ms = 3000000 };
-    every_seed (options, 60, isolated);
+    every_seed ("delay=300 bound=3000000 splits | stall h? rung 2 ?4 | 30% stall h? rung 2 ?4", 60, isolated);
 }
 
 TEST (isolation_lives_through_the_deaths_of_coordinators)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .silent = true,
-                                     .retries = 1,
-                                     .transients = 1,
-                                     .coordinator_kills = 5,
-                                     .kills_until_ms = 400000,
-                                     .bound_ms = 3000000 };
-    every_seed (options, 60, isolated);
+    every_seed ("delay=300 bound=3000000 retries=1 splits | " NOISE
+                "5* crash c ms ?400000 ?10000 | trip h? any 0 1 | stall h? rung 2 ?4 | 30% stall h? rung 2 ?4",
+                60, isolated);
 }
 
-static void bounded (const struct world_options *options, const struct world_report *report)
+static void bounded (const struct scenario *scenario, const struct world_report *report)
 {
-    ended_somehow (options, report);
+    ended_somehow (scenario, report);
     assert_in_range (report->parts, 0, 10);
 }
 
 TEST (isolation_ends_when_a_worker_dies)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .silent = true,
-                                     .worker_kills = 2,
-                                     .coordinator_kills = 2,
-                                     .kills_until_ms = 300000,
-                                     .bound_ms = 3000000 };
-    every_seed (options, 60, bounded);
+    every_seed ("delay=300 bound=3000000 writers=2 splits | " LOSS
+                "2* crash c ms ?300000 ?10000 | 2* crash h? ms ?300000 | stall h? rung 2 ?4 | 30% stall h? rung 2 ?4",
+                60, bounded);
 }
 
 /* ---- a climb that goes on ---- */
 
-static void gone_on (const struct world_options *options, const struct world_report *report)
+static void gone_on (const struct scenario *scenario, const struct world_report *report)
 {
-    uint32_t most = options->hosts > options->min_hosts ? options->hosts - options->min_hosts : 0;
-    ended_somehow (options, report);
-    if (options->hosts <= options->min_hosts || options->strangers == 0)
+    uint32_t most = scenario->hosts > scenario->climb.min_hosts ? scenario->hosts - scenario->climb.min_hosts : 0;
+    ended_somehow (scenario, report);
+    if (scenario->hosts <= scenario->climb.min_hosts)
         return;
-    bool enough = options->strangers <= most;
+    bool enough = most > 0; /* one never joins */
     if (enough ? report->exit_status != 1 || report->blocked == 0 : report->exit_status != 3)
-        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) options->seed,
-                  options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) scenario->seed,
+                  scenario->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
 }
 
 TEST (the_climb_goes_on_without_hosts_that_never_join)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .coordinator_kills = 3,
-                                     .min_hosts = 2,
-                                     .strangers = 1,
-                                     .bound_ms = 900000 };
-    every_seed (options, 60, gone_on);
+    every_seed ("delay=300 bound=900000 min-hosts=2 | " NOISE "3* crash c ms ?60000 ?10000 | stranger last any 0", 60,
+                gone_on);
 }
 
 static uint32_t left_behind, blocked;
 
-static void counted (const struct world_options *options, const struct world_report *report)
+static void counted (const struct scenario *scenario, const struct world_report *report)
 {
-    ended_somehow (options, report);
+    ended_somehow (scenario, report);
     left_behind += report->left_behind;
     blocked += report->blocked;
 }
 
 TEST (workers_that_die_are_left_behind)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .worker_kills = 3,
-                                     .coordinator_kills = 2,
-                                     .min_hosts = 2,
-                                     .retries = 1,
-                                     .transients = 1,
-                                     .kills_until_ms = 60000,
-                                     .bound_ms = 900000 };
-    every_seed (options, 100, counted);
-    options.keep_going = true;
-    every_seed (options, 100, counted);
-    options.min_hosts = 0;
-    every_seed (options, 100, counted);
-    options.keep_going = false;
-    options.fail_fast = true;
-    every_seed (options, 60, counted);
+    const char *mix = "delay=300 bound=900000 retries=1 writers=2 %s | " LOSS
+                      "2* crash c ms ?60000 ?10000 | 3* crash h? ms ?60000 | trip h? any 0 1";
+    static const char *const policies[] = { "min-hosts=2", "min-hosts=2 keep-going", "keep-going", "fail-fast" };
+    for (int i = 0; i < 4; i++) {
+        char line[512];
+        snprintf (line, sizeof (line), mix, policies[i]);
+        every_seed (line, i < 3 ? 100 : 60, counted);
+    }
     print_message ("  %u hosts were left behind, %u rungs blocked\n", left_behind, blocked);
     assert_true (left_behind > 0 && blocked > 0);
 }
 
 /* The host whose turn it is fails rung tiny; of the writer's failure nothing is left to restore. */
-static void kept_going (const struct world_options *options, const struct world_report *report)
+static void kept_going (const struct scenario *scenario, const struct world_report *report)
 {
-    bool alone = options->hosts == 1;
+    bool alone = scenario->hosts == 1;
     if (report->exit_status != 1 || report->outcome != OUTCOME_FAILED || (!alone && report->blocked == 0))
-        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) options->seed,
-                  options->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
+        fail_msg ("seed %llu, %u hosts: %u left behind, %u blocked, exit %u: %s", (unsigned long long) scenario->seed,
+                  scenario->hosts, report->left_behind, report->blocked, report->exit_status, report->sentence);
 }
 
 TEST (a_host_that_fails_is_left_behind)
 {
-    struct world_options options = { .loss_percent = 5,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .coordinator_kills = 4,
-                                     .keep_going = true,
-                                     .fall_alone = true,
-                                     .bound_ms = 900000 };
-    every_seed (options, 60, kept_going);
+    every_seed ("delay=300 bound=900000 keep-going | " NOISE "4* crash c ms ?60000 ?10000 | fall h? rung 1", 60,
+                kept_going);
 }
 
 TEST (isolation_follows_a_climb_that_kept_going)
 {
-    struct world_options options = { .delay_max_ms = 300, .silent = true, .keep_going = true, .bound_ms = 3000000 };
-    every_seed (options, 60, isolated);
+    every_seed ("delay=300 bound=3000000 keep-going splits | stall h? rung 2 ?4 | 30% stall h? rung 2 ?4", 60,
+                isolated);
 }
 
 static uint32_t put_backs, doubts, blamed;
 
 /* Nothing is climbed again from a journal that workers know to be older: they are believed, or the one that alone knows
  * it is lost, and the climb ends without it. A verdict that follows from it is given. */
-static void doubted (const struct world_options *options, const struct world_report *report)
+static void doubted (const struct scenario *scenario, const struct world_report *report)
 {
     put_backs += report->put_back && report->knew_more;
     bool alone = strstr (report->sentence, "confirmed by no other host") != NULL;
@@ -341,21 +278,17 @@ static void doubted (const struct world_options *options, const struct world_rep
     blamed += alone;
     if (report->put_back && report->knew_more && !report->doubted && report->started_again > 0)
         fail_msg ("seed %llu, %u hosts: %u programs were started from an older journal: %s",
-                  (unsigned long long) options->seed, options->hosts, report->started_again, report->sentence);
+                  (unsigned long long) scenario->seed, scenario->hosts, report->started_again, report->sentence);
     if (!report->doubted && !alone)
-        top_reached (options, report);
+        top_reached (scenario, report);
 }
 
 TEST (an_older_copy_of_the_journal_is_not_climbed_from)
 {
-    struct world_options options = { .loss_percent = 10,
-                                     .repeat_percent = 5,
-                                     .delay_max_ms = 300,
-                                     .coordinator_kills = 4,
-                                     .put_back = true,
-                                     .bound_ms = 900000 };
     put_backs = doubts = blamed = 0;
-    every_seed (options, 100, doubted);
+    every_seed ("delay=300 bound=900000 | loss all ms 0 150000 10 | copies all ms 0 150000 5 | 4* crash c ms ?60000 "
+                "?10000 | put-back c ms ?60000 ?1000",
+                100, doubted);
     print_message (
         "  %u older copies that a worker knew better, %u runs stopped for it, %u for one host that knew it alone\n",
         put_backs, doubts, blamed);

@@ -522,30 +522,23 @@ static uint32_t causes_are_those_of_the_trace (const struct theatre *theatre)
     return seen;
 }
 
-static struct world_options options_of (uint64_t seed, struct theatre *theatre)
+static struct scenario scenario_of (uint64_t seed, struct theatre *theatre)
 {
     struct rng rng = rng_seed (seed);
     static const uint32_t sizes[] = { 2, 3, 5, 8 };
-    struct world_options options = { .seed = seed,
-                                     .hosts = sizes[seed % 4],
-                                     .delay_max_ms = 500,
-                                     .loss_percent = (uint32_t) rng_below (&rng, 10),
-                                     .worker_kills = (uint32_t) rng_below (&rng, 3),
-                                     .fall = rng_below (&rng, 3) == 0,
-                                     .silent = rng_below (&rng, 4) == 0,
-                                     .fall_alone = rng_below (&rng, 4) == 0,
-                                     .retries = (uint32_t) rng_below (&rng, 3),
-                                     .tampered = rng_below (&rng, 6) == 0,
-                                     .keep_going = rng_below (&rng, 2),
-                                     .min_hosts = (uint32_t) rng_below (&rng, 3),
-                                     .fail_fast = rng_below (&rng, 4) == 0,
-                                     .strangers = rng_below (&rng, 4) == 0,
-                                     .bound_ms = 9000000,
-                                     .hear = hear,
-                                     .owner = theatre };
-    /* the world does not know whom a retry takes along that others had left behind */
-    options.transients = !options.keep_going && !options.min_hosts && rng_below (&rng, 2);
-    return options;
+    struct scenario scenario = scenario_calm (seed, sizes[seed % 4]);
+    bool read = scenario_read (
+        &scenario,
+        "delay=500 bound=9000000 writers=2 splits retries=?3 min-hosts=?3 | loss all ms 0 150000 ?10 | "
+        "?3* crash h? ms ?30000 | 33% fall last rung 2 | 25% stall h? rung 2 ?4 | "
+        "25% fall h? rung 1 | 16% tamper c ms 0 | 25% stranger last any 0 | 50% trip h? any 0 ?3",
+        &rng);
+    scenario.climb.keep_going = rng_below (&rng, 2);
+    scenario.climb.fail_fast = rng_below (&rng, 4) == 0;
+    scenario.hear = hear;
+    scenario.owner = theatre;
+    assert_true (read);
+    return scenario;
 }
 
 TEST (what_changed_since_makes_the_whole)
@@ -555,8 +548,8 @@ TEST (what_changed_since_makes_the_whole)
         struct theatre theatre;
         struct world_report report;
         theatre_open (&theatre, seed);
-        struct world_options options = options_of (seed, &theatre);
-        world_run (&options, &report);
+        struct scenario scenario = scenario_of (seed, &theatre);
+        world_run (&scenario, &report);
         replay_gives_the_same (&theatre);
         agrees_with_the_receipt (&theatre);
         cascades += causes_are_those_of_the_trace (&theatre);

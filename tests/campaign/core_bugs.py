@@ -1,0 +1,82 @@
+"""Deliberate bugs of the cores, for tests/campaign/faults --bugs: each an edit of one file that has to be found."""
+import collections
+
+Bug = collections.namedtuple("Bug", "name file old new")
+INBOX, LOSS, CLIMB, COORD = (f"coordinator/core/{name}.c" for name in ("inbox", "loss", "climb", "coord"))
+APPLY, RETRY, LEASE, CLOSE = (f"coordinator/core/{name}.c" for name in ("apply", "apply_retry", "write_lease", "pass_close"))
+MEMBER, CURRENT, SEND = (f"worker/core/{name}.c" for name in ("member", "member_current", "member_send"))
+
+BUGS = [
+    Bug("a result is acknowledged before it is recorded", INBOX,
+        "    if (!part->ended) {\n        struct fact *fact",
+        "    if (!part->ended) {\n        acknowledge (coord, host, &result->key, out);\n        struct fact *fact"),
+    Bug("a gate is passed before it is recorded as open", INBOX,
+        "    struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);",
+        "    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)\n"
+        "        send_go (coord, i, gate->name, gate->values[agreed], now_ms, out);\n"
+        "    struct fact *fact = outbox_add_fact (out, FACT_GATE_OPENED);"),
+    Bug("a generation is published before it is recorded", CLOSE,
+        "    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_PUBLISHED);",
+        "    struct effect *early = outbox_add_effect (out, FX_CACHE_PUBLISH);\n"
+        "    static struct fact_generation fresh;\n    fresh.token = seal->token;\n    early->generation = &fresh;\n"
+        "    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_PUBLISHED);"),
+    Bug("a second result of an attempt replaces the first", INBOX,
+        "    if (!part->ended) {\n        struct fact *fact", "    if (!part->ended || !text_equal (sha256, part->sha256)) {\n        struct fact *fact"),
+    Bug("a lost RUN is not sent again", INBOX,
+        "    else if (held == NULL)\n        run_message_send (coord, at, now_ms, out);\n", "    else if (held == NULL)\n        ;\n"),
+    Bug("a lost GO is not sent again", INBOX,
+        "            send_go (coord, at, open->name, open->value, now_ms, out);\n        return;", "        {\n        }\n        return;"),
+    Bug("a gate opens before the last host came", INBOX, "gate->arrived_n == pass->parts.n)", "gate->arrived_n + 1 >= pass->parts.n)"),
+    Bug("a reborn worker's attempt is not ended", INBOX,
+        "    if (state->reborn_at > coord->state->pass.began_at && !inbox_holds", "    if (0 && !inbox_holds"),
+    Bug("a reborn worker's attempt is ended by the coordinator that heard it join only", INBOX,
+        "state->reborn_at > coord->state->pass.began_at", "state->reborn_at + 1 == coord->state->next_index"),
+    Bug("messages of another session count", INBOX, " || msg->session != state->session) {", ") {"),
+    Bug("a lost host's attempt is not ended", LOSS,
+        "    loss_end_running_attempt (coord, host, why, now_ms, out);\n}", "}"),
+    Bug("one host's word about the journal is enough", LOSS, "return claims > 1 && claims", "return claims > 0 && claims"),
+    Bug("a claim about the journal holds up deadlines", COORD,
+        "coord->soft.undecided = journal_loss_weigh (coord, now_ms, out);\n    if (coord->soft.undecided)", "if (journal_loss_weigh (coord, now_ms, out))"),
+    Bug("peers are stopped as soon as time runs out for one", LOSS, "if (only_time_ran_out (coord))", "if (0)"),
+    Bug("a host is lost as soon as it is suspected", COORD, "if (silent >= limits->lost_ms) {", "if (silent >= limits->suspect_ms) {"),
+    Bug("what the coordinator slept counts as silence", COORD, "coord->soft.hosts[i].received_ms += slept_ms;", ";"),
+    Bug("a new process does not begin an epoch", COORD, ".epoch = coord->state->epoch + 1,", ".epoch = coord->state->epoch + !coord->state->epoch,"),
+    Bug("a resumed coordinator forgets the lease", LEASE, "    if (coord->state->unreleased)\n        lease_restart", "    if (0)\n        lease_restart"),
+    Bug("a lease is renewed for whoever asks", "coordinator/core/lease.c", "token != lease->token || host != lease->host || ", ""),
+    Bug("the grantor waits for half a term only", "coordinator/core/lease.c",
+        "now_ms + lease_grantor_ms (lease->term_ms);", "now_ms + lease_grantor_ms (lease->term_ms) / 2;"),
+    Bug("the holder counts from the answer", "worker/core/lease_client.c", "*asked_ms + lease_holder_ms (", "now_ms + lease_holder_ms ("),
+    Bug("a writer goes on without its lease", CURRENT,
+        "    if (writes (member) && lease_client_must_stop (&member->lease_client, now_ms) && !member->current.hard)", "    if (0)"),
+    Bug("a writer starts without its lease", CURRENT,
+        "    if (cache->role != CACHE_ROLE_WRITER) {", "    if (cache->role != CACHE_ROLE_WRITER || cache->token) {"),
+    Bug("a violated generation is not dropped", "coordinator/core/violation.c",
+        "return finding_is_violation (kind) && kind != FINDING_FOREIGN_TOKEN && token;", "return false;"),
+    Bug("a lost host counts as one that passed", CLOSE,
+        "        if (verdicts[i].outcome != OUTCOME_PASSED)\n            listed", "        if (verdicts[i].outcome != OUTCOME_PASSED && verdicts[i].outcome != OUTCOME_LOST)\n            listed"),
+    Bug("metrics are not proved", CLOSE, "if (!parts_are_independent (coord) && !compiled_only)", "if (0)"),
+    Bug("who is left behind takes part", CLIMB, "i == coord->state->grant.host : takes_part (coord, i))", "i == coord->state->grant.host : true)"),
+    Bug("retries are not counted", RETRY, "    rung->retries[planned->key.pass]++;\n", ""),
+    Bug("a retry does not wait", CLIMB, "coord_to_run_clock (coord, now_ms) >= coord->state->retry.due_ms;", "true;"),
+    Bug("a fact's state depends on what was heard", APPLY, "part->at_gate = ended->at_gate;", "part->at_gate = to->coord.soft.hosts[ended->host].at_gate;"),
+    Bug("a field is missing in the journal", "common/model/fact.c",
+        ",\n                                                     F_BOOL (4, struct fact_attempt_ended, at_gate) };", " };"),
+    Bug("a result is sent once", MEMBER,
+        "        if (now_ms - member->pending_results.held[i]->sent_ms >= member->heartbeat_ms / 2)\n", "        if (!member->pending_results.held[i]->sent_ms)\n"),
+    Bug("a result is forgotten when it is sent", MEMBER,
+        "    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {\n        /* Half a beat",
+        "    while (member->pending_results.held_n)\n        pending_results_drop (&member->pending_results, &member->pending_results.held[0]->result.key);\n"
+        "    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {\n        /* Half a beat"),
+    Bug("a second RUN does not wait for the first to end", MEMBER,
+        "if (!current_alive (member) && !pending_results_full (&member->pending_results)) {", "if (!pending_results_full (&member->pending_results)) {"),
+    Bug("a repeated RUN starts again", CURRENT, "    pending_results_note_seen (&member->pending_results, &msg->of.run.key);\n    member->current.run", "    member->current.run"),
+    Bug("results on the disk are not recalled as done", CURRENT, "    pending_results_note_seen (pending_results, &result->key);\n    return held;", "    return held;"),
+    Bug("a program outlives a silent coordinator", MEMBER,
+        "    return waits && member->welcomed ? member_after (member->received_ms, member->limits.orphan_ms) : UINT64_MAX;", "    (void) waits;\n    return UINT64_MAX;"),
+    Bug("a worker waits for ever", MEMBER,
+        "    return member->welcomed ? member_after (member->received_ms, member->limits.exit_ms)", "    return member->welcomed ? UINT64_MAX"),
+    Bug("a worker does not obey the end", MEMBER,
+        '    if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */\n        member_leave', '    if (msg->kind == MSG_SHUTDOWN) {\n        if (0)\n            member_leave'),
+    Bug("an older coordinator is obeyed", MEMBER, " || msg->epoch < member->epoch", ""),
+    Bug("an idle worker is not spoken to", INBOX, "    if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms", "    if (0 && coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms"),
+]
