@@ -264,25 +264,28 @@ static int driver_replay (struct driver *driver, const char *path, struct err *e
     return rc;
 }
 
-/* Watches earlier workers, which most likely still run. */
-static void adopt_workers (struct driver *driver)
+/* Watches earlier workers, which most likely still run. -1: it cannot tell whether one does. */
+static int adopt_workers (struct driver *driver, struct err *err)
 {
     uint64_t pid, pid_start;
     char directory[RUN_PATH_BYTES];
     for (uint32_t i = 0; driver->launch && i < coord_plan (driver->coord)->hosts.n; i++) {
-        struct err err = { 0 };
+        struct err why = { 0 };
         if (!coord_worker_process (driver->coord, i, &pid, &pid_start))
             continue;
-        if (launch_adopt (driver->launch, i, (int64_t) pid, pid_start, &err) == 0) {
+        if (launch_adopt (driver->launch, i, (int64_t) pid, pid_start, &why) == 0) {
             driver->alive[i] = true;
             launch_carry_again (driver->launch, i, driver_host_directory (driver, i, directory));
             continue;
         }
+        if (why.code != ERR_STATE)
+            return err_set (err, why.code, "%s", why.text);
         struct core_input in = { .kind = IN_WORKER_EXITED,
                                  .host = i,
                                  .text = TEXT_LIT ("its worker ended while no coordinator was running") };
         driver_step (driver, &in);
     }
+    return 0;
 }
 
 /* The run ended, but its coordinator died before all workers got the end. They hold nothing any more. */
@@ -327,8 +330,8 @@ struct driver *driver_resume (struct loop *loop, const struct driver_options *op
     if (open_rest (driver, &keys, &at, err) < 0)
         goto failed;
     driver_begin (driver);
-    adopt_workers (driver);
-    return driver;
+    if (adopt_workers (driver, err) == 0)
+        return driver;
 failed:
     driver_close (driver);
     return NULL;

@@ -1,5 +1,6 @@
-"""nth_call.py - a small real run in which the coordinator, or one worker, is killed or refused something at the n-th of some system
-calls (tests/plugins/nth_call.c), what follows it, and what is wrong then. For tests/campaign/crashes and test_crashes.py.
+"""nth_call.py - a small real run in which the coordinator, the one that resumes it, or one worker is killed or refused something at
+the n-th of some system calls (tests/plugins/nth_call.c), what follows it, and what is wrong then. For tests/campaign/crashes and
+test_crashes.py.
 
 The run: two hosts; facts, a program with a compile cache (cold, then restored), a rung of the slice with a proved metric. Whatever
 happened, `resume`, or `run` where nothing had begun or the run had ended, has to bring the home to the verdict of a run that
@@ -13,13 +14,16 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 
 import lab
 import stopped
 
+STARTS = threading.Lock()  # a program that a process just forked still has open to write cannot be executed
 TOOL = lab.BUILD / "tests" / "nth_call"
 BOUND_S = 90
+RESUMED_AT = 300  # of the calls of `killed`: where the run was killed that the faults of a program "resume" are about
 CHANGES = ("write:out,writev:out,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,rmdir,openat:file,ftruncate,"
            "mkdir,mkdirat,link,linkat,symlink,sendto,sendmsg")
 STORES = "write:file,pwrite64,ftruncate,fallocate,fsync,fdatasync,openat:file,mkdir,mkdirat,rename,renameat,renameat2,link,linkat"
@@ -35,7 +39,9 @@ class Fault:
 
 
 # SQLite tries again to open what it could not, to read only, and tells why that failed.
-FULL, MEMORY, FILES = r"no space|full|unable to open", r"memory|map segment", r"open files|descriptor|unable to open"
+FULL, MEMORY, FILES = r"no space|full|unable to open", r"memory|map segment|the thread|a thread", r"open files|descriptor|unable to open"
+# Of these SQLite keeps no errno, and calls them a "disk I/O error".
+UNEXPLAINED = re.compile(r"fdatasync /[a-z/]+(\.db-journal)?")
 LIBZMQ = re.compile(r"\(src/\w+\.[ch]pp:\d+\)")  # it gives up by abort, and says where
 FAULTS = {
     "killed": Fault("kill", CHANGES),
@@ -123,8 +129,13 @@ class Trial:
         chosen = [str(word) for word in (TOOL, self.report, self.when, self.fault.what, self.fault.calls)]
         if self.program == "coordinator":
             return [*chosen, str(lab.SLICEUP), "run", str(self.slice), "--plain"]
+        if self.program == "resume":
+            run = [str(word) for word in (TOOL, self.lab.root / "earlier", RESUMED_AT, "kill", CHANGES, lab.SLICEUP, "run", self.slice)]
+            self._run([*run, "--plain"], self._env())
+            return [*chosen, str(lab.SLICEUP), "resume", "--plain"]
         self.bin.mkdir()
-        shutil.copy2(lab.SLICEUP, self.bin)
+        with STARTS:
+            shutil.copy2(lab.SLICEUP, self.bin)
         worker = self.bin / "sliceup-worker"
         worker.write_text(WRAPPER.format(place=self.bin, tool=TOOL, report=self.report, when=self.when, what=self.fault.what,
                                          calls=self.fault.calls, worker=lab.BUILD / "bin" / "sliceup-worker"))
@@ -132,8 +143,9 @@ class Trial:
         return [str(self.bin / "sliceup"), "run", str(self.slice), "--plain"]
 
     def _run(self, command, env):
-        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   errors="replace")
+        with STARTS:
+            process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True, errors="replace")
         try:
             out, err = process.communicate(timeout=BOUND_S)
         except subprocess.TimeoutExpired:
@@ -152,7 +164,8 @@ class Trial:
         return ended
 
     def _read_report(self):
-        lab.wait_for(lambda: not self.report.exists() or self.program == "worker" or "counted" in self.report.read_text(), "the tracer to end", 30)
+        lab.wait_for(lambda: not self.report.exists() or self.program == "worker" or "counted" in self.report.read_text(),
+                     "the tracer to end", 30)
         text = self.report.read_text() if self.report.exists() else ""
         counted, hit = re.search(r"counted (\d+)", text), re.search(r"hit (.*)", text)
         self.counted = int(counted[1]) if counted else 0
@@ -163,16 +176,17 @@ class Trial:
 
     def _first_end_is_right(self, ended):
         kills = self.fault.what == "kill"
-        if kills and self.program == "coordinator":
+        if kills and self.program != "worker":
             if self.hit and ended.status != -signal.SIGKILL:
                 raise Broken(f"was killed, and ended with {ended.status}")
             return
-        loader = ended.status == 127 and "error while loading shared libraries" in ended.err
+        loader = ended.status == 127 and re.search("while loading shared libraries|out of memory", ended.err)
         gave_up = ended.status == -signal.SIGABRT and LIBZMQ.search(ended.err)
         self.how = "loader" if loader else "libzmq gave up" if gave_up else "named" if ended.status else "went on"
         if ended.status not in (0, 1, 2, 3) and not loader and not gave_up:
             raise Broken(f"exit status {ended.status}: {ended.out[-200:]} {ended.err[-300:]}")
-        if ended.status and not kills and not loader and not re.search(self.fault.words, ended.out + ended.err, re.IGNORECASE):
+        words = self.fault.words + "|disk I/O error" * bool(UNEXPLAINED.fullmatch(self.hit))
+        if ended.status and not kills and not loader and not re.search(words, ended.out + ended.err, re.IGNORECASE):
             raise Broken(f"exit status {ended.status}, and no word of it: {ended.out[-600:]} {ended.err[-300:]}")
         if ended.status == 1 and self.program == "worker" and not re.search(r"h[01]\b", ended.out):
             raise Broken(f"no host is named: {ended.out[-300:]}")
@@ -189,7 +203,9 @@ class Trial:
         self.hosts_failed = again.status in (1, 3) and bool(self.lab.runs()) and self.lab.count("run-ended") == 1
         if again.status != 2 and not self.hosts_failed:
             raise Broken(f"resume ended with {again.status}: {again.out[-300:]} {again.err[-300:]}")
-        if self.fault.what == "kill" and self.program == "coordinator" and self.hosts_failed:
+        if self.program == "resume" and not shown(ended.out) and self.hosts_failed:
+            raise Broken(f"a resume that ended with {ended.status} made it another verdict: {again.out[-500:]}")
+        if self.fault.what == "kill" and self.program != "worker" and self.hosts_failed:
             raise Broken(f"resume came to another verdict: {again.out[-500:]}")
         self.marks.unlink(missing_ok=True)
         fresh = self._sliceup("run", self.slice, "--plain")
