@@ -1,6 +1,5 @@
 #include "common/logs/traceback.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "common/io/fd.h"
 #include "coordinator/cli/cli.h"

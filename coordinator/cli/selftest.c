@@ -4,7 +4,6 @@
  * Each try is a run in a home of its own, below a temporary folder. A child of this process drives it; what a person would
  * type then (resume, cancel, status, exec) runs as a program. Harm comes to that child alone, before it is reaped, and to
  * a worker of that run, by the pid and the start time with which it joined. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/duration.h"

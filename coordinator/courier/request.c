@@ -1,6 +1,5 @@
 #include "coordinator/courier/request.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

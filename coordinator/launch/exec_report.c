@@ -4,7 +4,6 @@
 #include "common/model/hostset.h"
 #include "coordinator/launch/launch_process.h"
 #include <jansson.h>
-#include <stdlib.h>
 
 enum { SENTENCE_BYTES = 4096, CANCELLED = 130, NOT_ALL_REACHED = 3, NOT_ALL_WELL = 1 };
 

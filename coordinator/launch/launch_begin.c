@@ -12,7 +12,6 @@
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
-#include "common/io/safe_path.h"
 #include "common/model/launch_variables.h"
 #include "coordinator/launch/launch_private.h"
 

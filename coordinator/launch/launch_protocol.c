@@ -1,7 +1,6 @@
 #include "coordinator/launch/launch_private.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what is told ---- */

@@ -1,7 +1,6 @@
 #include "coordinator/picture/scene_json.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/story/drift.h"

@@ -1,6 +1,5 @@
 #include "coordinator/story/frontier.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { EXIT_STATUS_CANCELLED = 130 };

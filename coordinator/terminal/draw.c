@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "coordinator/view/status.h"
-
 enum { ROWS_FOR_ALL = 8 };
 #define KEYS_LINE "? keys  n next failure  q leave"
 enum { KEYS_LEAST = 6, HELP_BYTES = 4096 };

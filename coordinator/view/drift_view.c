@@ -1,6 +1,5 @@
 /* drift_view.c - how hosts differ: as lines, or in Markdown with a table of what was found; and as JSON. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/story/frontier.h"

@@ -1,7 +1,6 @@
 #include "coordinator/view/status.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "coordinator/verdict/stands.h"
 #include "coordinator/view/plain.h"

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdlib.h>
 
 /* The constant path at which every program finds its cache, whatever the generation. */
 static struct text cache_path (const struct command_context *context, struct arena *arena)

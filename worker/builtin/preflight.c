@@ -13,7 +13,6 @@
 #include <jansson.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>

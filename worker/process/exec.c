@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum {
     SWEEP_AGAIN_MS = 20,      /* kills in rounds, because each death gives us new orphans */
