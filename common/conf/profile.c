@@ -48,11 +48,10 @@ static int check_placeholders (struct draft *draft, const struct yaml_node *key)
 static int check_unset (struct draft *draft, const struct yaml_node *key)
 {
     static const char *const always[] = { "PATH", "LANG", "TZ", "TMPDIR" };
-    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        if (text_is (key->text, always[i]))
-            return problem_at (draft->problems, key->value, "%s is null, but programs always have it, expected a value",
-                               always[i]);
-    return 0;
+    if (!text_is_word (key->text, always, sizeof always / sizeof always[0]))
+        return 0;
+    return problem_at (draft->problems, key->value, "%.*s is null, but programs always have it, expected a value",
+                       TEXT_ARG (key->text));
 }
 
 void draft_sort_names (text_list *names)

@@ -79,12 +79,11 @@ static int check_always (struct draft *draft, const struct conf_value of[], cons
     if (always && of[SIGNATURE_PEER].number)
         return problem_at (draft->problems, of[SIGNATURE_ALWAYS].node,
                            "always: true with peer: true, expected one of them: such a text is no cause");
-    for (uint32_t i = 0; i < backends->n; i++) {
-        struct text word = backends->items[i];
-        if (!text_is (word, known[0]) && !text_is (word, known[1]) && !text_is (word, known[2]))
+    for (uint32_t i = 0; i < backends->n; i++)
+        if (!text_is_word (backends->items[i], known, sizeof known / sizeof known[0]))
             return problem_at (draft->problems, of[SIGNATURE_BACKENDS].node,
-                               "backends has %s, expected cpu, tpu or gpu", problem_quote (draft->problems, word));
-    }
+                               "backends has %s, expected cpu, tpu or gpu",
+                               problem_quote (draft->problems, backends->items[i]));
     return 0;
 }
 

@@ -63,9 +63,8 @@ static const char *source_find (const struct conf_file_kind *kind, const char *s
 static uint32_t folder_names (const struct conf_file_kind *kind, const char *path, struct arena *arena,
                               const char *out[])
 {
-    struct text above = path_folder (text_of (path));
-    const char *folder = above.len ? text_copy (arena, above).ptr : ".";
-    DIR *open_folder = opendir (folder);
+    char folder[PATH_MAX];
+    DIR *open_folder = opendir (path_folder_c (path, folder));
     uint32_t n = 0;
     struct dirent *entry;
     while (open_folder && n < FOLDER_NAMES_MAX && (entry = readdir (open_folder))) {

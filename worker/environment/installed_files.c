@@ -109,12 +109,6 @@ static struct text installed_files_take_line (struct text *rest)
     return line;
 }
 
-static struct installed_record_row *grow (struct installed_record_rows *rows)
-{
-    rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
-    return &rows->items[rows->n];
-}
-
 static int installed_files_add_all (struct installed_record_rows *rows, struct text bytes, uint32_t package,
                                     struct arena *arena, struct err *err)
 {
@@ -124,11 +118,10 @@ static int installed_files_add_all (struct installed_record_rows *rows, struct t
             continue;
         if (rows->n == RECORD_ROWS_MAX)
             return err_set (err, ERR_LIMIT, "the RECORD files name more than %d files", RECORD_ROWS_MAX);
-        struct installed_record_row *row = grow (rows);
-        if (!read_row (line, arena, row))
+        rows->items = mem_room (rows->items, rows->n, &rows->capacity, ROWS_FIRST, sizeof *rows->items);
+        if (!read_row (line, arena, &rows->items[rows->n]))
             return err_set (err, ERR_DAMAGE, "line %u of its RECORD file is not valid", line_n);
-        row->package = package;
-        rows->n++;
+        rows->items[rows->n++].package = package;
     }
     return 0;
 }
@@ -149,12 +142,6 @@ static int installed_record_read (struct installed_record_rows *rows, const char
     if (rc < 0)
         rows->n = before;
     return rc;
-}
-
-static void installed_record_release (struct installed_record_rows *rows)
-{
-    mem_free (rows->items);
-    *rows = (struct installed_record_rows){ 0 };
 }
 
 /* ---- the files ---- */
@@ -412,7 +399,7 @@ int installed_files_check (const char *site, const struct installed *installed, 
     look.found.digest = digest_end (look.all);
     differences_end (&look.differences);
     look.found.differences = look.differences.n;
-    installed_record_release (&look.rows);
+    mem_free (look.rows.items);
     if (rc == 0)
         *found = look.found;
     return rc;

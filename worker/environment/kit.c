@@ -1,5 +1,6 @@
 #include "worker/environment/kit.h"
 
+#include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include <errno.h>
@@ -135,17 +136,10 @@ static int kit_write_file (const char *path, struct text bytes, struct err *err)
     return rc;
 }
 
-static int make_folder_of (struct text path, struct arena *arena, struct err *err)
-{
-    struct text folder = text_copy (arena, path);
-    *strrchr ((char *) folder.ptr, '/') = 0;
-    return folder_make (folder.ptr, 0700, err);
-}
-
 static int copy_one (const struct kit_file *file, struct text in, struct text to, struct arena *arena, struct err *err)
 {
     LOCAL_BUF bytes = { .max = KIT_FILE_MAX_BYTES };
-    if (make_folder_of (to, arena, err) != 0 || file_read (in.ptr, &bytes, err) != 0 ||
+    if (folder_make (text_copy (arena, path_folder (to)).ptr, 0700, err) != 0 || file_read (in.ptr, &bytes, err) != 0 ||
         kit_write_file (to.ptr, buf_as_text (&bytes), err) != 0)
         return err_prefix (err, "file %.*s of this rung", TEXT_ARG (file->name));
     return 0;

@@ -16,6 +16,7 @@
 #include "common/base/digest.h"
 #include "common/base/duration.h"
 #include "common/base/err.h"
+#include "common/base/path.h"
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "common/io/fd.h"
@@ -166,20 +167,9 @@ static void say_waiting (void *owner, const char *holder)
     protocol_writer_phase (restore->writer, phase);
 }
 
-static int make_parent (const struct restore *restore, struct err *err)
-{
-    char parent[PATH_MAX_BYTES + 1];
-    memcpy (parent, restore->path, sizeof parent);
-    char *slash = strrchr (parent, '/');
-    if (slash == parent)
-        return 0;
-    *slash = '\0';
-    return folder_make (parent, 0755, err);
-}
-
 static int step_lock (struct restore *restore, enum owner *owner, struct err *err)
 {
-    char path[PATH_MAX_BYTES + 8];
+    char path[PATH_MAX_BYTES + 8], parent[PATH_MAX];
     *owner = OWNER_HOST;
     if (restore->only_check) /* nothing is made, so nothing is kept from others */
         return 0;
@@ -187,7 +177,7 @@ static int step_lock (struct restore *restore, enum owner *owner, struct err *er
     /* A complete environment on a disk that this host can only read: there is nothing to keep others from. */
     if (access (restore->marker, F_OK) == 0 && access (restore->path, W_OK) && (errno == EROFS || errno == EACCES))
         return 0;
-    if (make_parent (restore, err))
+    if (folder_make (path_folder_c (restore->path, parent), 0755, err))
         return -1;
     restore->lock = lock_take (path, LOCK_LIMIT_MS, say_waiting, restore, err);
     return restore->lock < 0 ? -1 : 0;

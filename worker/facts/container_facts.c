@@ -104,9 +104,7 @@ static void add_limits (struct host_fact_list *list)
 
 static bool container_facts_is_there (struct host_fact_list *list, const char *path)
 {
-    char name[PATH_MAX_BYTES + 1];
-    int len = snprintf (name, sizeof name, "%s%s", list->roots->root, path);
-    return len > 0 && (size_t) len < sizeof name && access (name, F_OK) == 0;
+    return access (text_format (&list->arena, "%s%s", list->roots->root, path).ptr, F_OK) == 0;
 }
 
 /* Each maker of containers leaves a sign: docker and podman a file each, systemd a word, Kubernetes variables. */

@@ -22,10 +22,9 @@ enum { DEVICE_USERS_BYTES_MAX = DEVICE_USERS_MAX * (HOLDER_DEVICE_BYTES + HOLDER
 /* Owner and mode decide who may open them, so a difference means a later permission failure. */
 static bool describe_file (struct host_fact_list *list, const char *folder, struct text name, struct text *out)
 {
-    char path[PATH_MAX_BYTES + 1];
+    const char *path = text_format (&list->arena, "%s%s/%.*s", list->roots->dev, folder, TEXT_ARG (name)).ptr;
     struct stat st;
-    int len = snprintf (path, sizeof path, "%s%s/%.*s", list->roots->dev, folder, TEXT_ARG (name));
-    if (len < 0 || (size_t) len >= sizeof path || stat (path, &st) || S_ISDIR (st.st_mode))
+    if (stat (path, &st) || S_ISDIR (st.st_mode))
         return false;
     *out = text_format (&list->arena, "uid %u gid %u mode %04o%s", st.st_uid, st.st_gid, st.st_mode & 07777,
                         access (path, R_OK | W_OK) ? ", not ours to open" : "");
@@ -137,9 +136,8 @@ static void add_lock_of (struct host_fact_list *list, const char *path, const st
 
 static void add_libtpu_lock (struct host_fact_list *list)
 {
-    char path[PATH_MAX_BYTES + 1];
+    const char *path = text_format (&list->arena, "%s/libtpu_lockfile", list->roots->tmp).ptr;
     struct stat st;
-    snprintf (path, sizeof path, "%s/libtpu_lockfile", list->roots->tmp);
     if (lstat (path, &st) == 0) {
         add_lock_of (list, path, &st);
         return;
@@ -188,10 +186,9 @@ static uint32_t files_in (struct host_fact_list *list, struct log_file **files)
     uint32_t n = 0;
     *files = arena_array (&list->arena, LOOKED_AT_MAX, sizeof **files);
     for (uint32_t i = 0; i < names.n && n < LOOKED_AT_MAX; i++) {
-        char path[PATH_MAX_BYTES + 1];
         struct stat st;
-        int len = snprintf (path, sizeof path, "%s" FOLDER "/%s", list->roots->tmp, names.items[i].ptr);
-        if (len < 0 || (size_t) len >= sizeof path || lstat (path, &st) || !S_ISREG (st.st_mode))
+        if (lstat (text_format (&list->arena, "%s" FOLDER "/%s", list->roots->tmp, names.items[i].ptr).ptr, &st) ||
+            !S_ISREG (st.st_mode))
             continue;
         (*files)[n++] = (struct log_file){ names.items[i], (uint64_t) st.st_size, (uint64_t) st.st_mtim.tv_sec * 1000 };
     }
@@ -251,13 +248,11 @@ static struct text pci_facts_read_one (struct host_fact_list *list, struct text 
 /* The last part of a link's target; empty: no such link. */
 static struct text link_of (struct host_fact_list *list, struct text address, const char *file)
 {
-    char path[PATH_MAX_BYTES + 1], target[PATH_MAX_BYTES + 1];
-    snprintf (path, sizeof path, "%s" PCI_FOLDER "/%.*s/%s", list->roots->sys, TEXT_ARG (address), file);
-    ssize_t len = readlink (path, target, sizeof target - 1);
-    if (len <= 0)
-        return (struct text){ 0 };
-    target[len] = '\0';
-    return text_copy (&list->arena, path_name (text_of (target)));
+    char target[PATH_MAX_BYTES + 1];
+    struct text path = text_format (&list->arena, "%s" PCI_FOLDER "/%.*s/%s", list->roots->sys, TEXT_ARG (address),
+                                    file);
+    ssize_t len = readlink (path.ptr, target, sizeof target);
+    return text_copy (&list->arena, path_name ((struct text){ target, len > 0 ? (uint32_t) len : 0 }));
 }
 
 static const char *generation_of (struct text device)

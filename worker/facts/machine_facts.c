@@ -292,10 +292,8 @@ static void add_processes_limit (struct host_fact_list *list)
 
 static void add_shared_memory (struct host_fact_list *list)
 {
-    char path[PATH_MAX_BYTES + 1];
     struct statvfs shm;
-    snprintf (path, sizeof path, "%s/shm", list->roots->dev);
-    if (statvfs (path, &shm) == 0)
+    if (statvfs (text_format (&list->arena, "%s/shm", list->roots->dev).ptr, &shm) == 0)
         host_fact_add_number (list, "shm.bytes", (uint64_t) shm.f_blocks * shm.f_frsize);
     else
         host_fact_add (list, "shm.bytes", TEXT_LIT ("absent"));

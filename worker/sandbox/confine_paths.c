@@ -243,9 +243,8 @@ static int add_aliases (const struct proc_mounts *mounts, const char *folder, co
 static int add_aliases_of_file (const struct proc_mounts *mounts, const char *path, struct arena *arena,
                                 struct confine_paths *out, struct err *err)
 {
-    const char *rest = strrchr (path, '/');
-    struct text folder = { path, (uint32_t) (rest - path) };
-    return add_aliases (mounts, folder.len ? text_copy (arena, folder).ptr : "/", rest, arena, out, err);
+    return add_aliases (mounts, text_copy (arena, path_folder (text_of (path))).ptr, strrchr (path, '/'), arena, out,
+                        err);
 }
 
 static int add_protected (struct confine_paths *out, const char *path, struct err *err)
@@ -350,11 +349,8 @@ static int resolve_place (const struct confine_args *args, struct arena *arena, 
         return 0;
     if (resolve (args->place, "the folder that shows the cache to programs", arena, &out->place, err) < 0)
         return -1;
-    if (out->directory)
-        return 0;
-    const char *slash = strrchr (out->place, '/');
-    struct text directory = { out->place, (uint32_t) (slash - out->place) };
-    out->directory = text_copy (arena, directory).ptr;
+    if (!out->directory)
+        out->directory = text_copy (arena, path_folder (text_of (out->place))).ptr;
     return 0;
 }
 

@@ -173,7 +173,6 @@ struct trial {
     const struct write_probe_target *target;
     char fresh[PATH_MAX]; /* a name that is not there */
     char witness[PATH_MAX];
-    int doors;
 };
 
 bool write_probe_creates (const char *path)
@@ -380,16 +379,6 @@ static bool worker_root (const struct trial *trial)
     return open_probe || (getpid () != 1 && getppid () != 1 && creates_below (trial, "/proc/1/root"));
 }
 
-static bool remount (const struct trial *trial)
-{
-    return trial->doors & REMOUNT_BY_REMOUNT;
-}
-
-static bool unmount (const struct trial *trial)
-{
-    return trial->doors & REMOUNT_BY_UMOUNT;
-}
-
 static const struct {
     bool (*open_probe) (const struct trial *trial);
     bool on_witness;
@@ -401,17 +390,17 @@ static const struct {
                        [PROBE_SYMLINK] = { symlink_probe, false },     [PROBE_LINK] = { link_probe, true },
                        [PROBE_MKDIR] = { mkdir_probe, false },         [PROBE_MKFIFO] = { mkfifo_probe, false },
                        [PROBE_PROC_ROOT] = { proc_root, false },       [PROBE_WORKER_ROOT] = { worker_root, false },
-                       [PROBE_REMOUNT] = { remount, false },           [PROBE_UMOUNT] = { unmount, false },
                        [PROBE_SETFLAGS] = { setflags_probe, true },    [PROBE_IO_URING] = { io_uring_probe, true } };
 
 uint32_t write_probe_try_all (const struct write_probe_target *target)
 {
     struct trial trial = { .target = target };
-    uint32_t open_ways = 0;
+    int undone = (target->own_mounts ? undoes (target->mounts) : 0) | undoes_apart (target->mounts);
+    uint32_t open_ways = (undone & REMOUNT_BY_REMOUNT ? PROBE_BIT (PROBE_REMOUNT) : 0) |
+                         (undone & REMOUNT_BY_UMOUNT ? PROBE_BIT (PROBE_UMOUNT) : 0);
     int fresh = snprintf (trial.fresh, sizeof trial.fresh, "%s/.tried-%d", target->folder, (int) getpid ());
     int witness = snprintf (trial.witness, sizeof trial.witness, "%s/" WITNESS_NAME, target->folder);
     assert (fresh < PATH_MAX && witness < PATH_MAX); /* the folder is at most PATH_MAX_BYTES long */
-    trial.doors = (target->own_mounts ? undoes (target->mounts) : 0) | undoes_apart (target->mounts);
     for (int probe = 0; probe < PROBES_N; probe++)
         if (probes[probe].open_probe && (target->witness || !probes[probe].on_witness) &&
             probes[probe].open_probe (&trial))
