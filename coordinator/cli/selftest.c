@@ -26,7 +26,7 @@
 enum { SELFTEST_TRIES = CLI_OWN };
 enum { TRIES = 2, TRIES_MAX = 100, LOOK_MS = 50, SPARE_MS = 15 * 1000, CUTS = 18, LOOKS_A_CUT = 6, FDS_MAX = 4096 };
 enum { RUNGS = 2, PRINTED_BYTES = 1000000, LOG_MAX_BYTES = 2 * PRINTED_BYTES, SET_MAX_BYTES = 1 << 16, WORDS_MAX = 20 };
-/* How long most programs run: until sliceup exec has reached their host. */
+/* How long most programs run. */
 enum { STEADY_S = 5, STEADY_HERE_S = 2 };
 /* What each prints first and last. */
 #define BEGUN "begun\n"
@@ -391,10 +391,11 @@ static int try_cancel (struct trial *trial, struct err *err)
 }
 
 #define STEADY "echo begun; sleep $STEADY_S; echo over", 0
+#define STEADY_TWICE "echo begun; sleep $((2 * STEADY_S)); echo over", 0 /* until sliceup exec has reached its host */
 static struct promise promises[] = {
-    { "a dead worker is named, and its program is dead", "SIGKILL to a worker", "sleep 600 >/dev/null 2>&1 & " STEADY,
-      .attempt = try_killed_worker },
-    { "a silent worker is told, and nothing is lost", "SIGSTOP, SIGCONT to a worker", STEADY,
+    { "a dead worker is named, and its program is dead", "SIGKILL to a worker",
+      "sleep 600 >/dev/null 2>&1 & " STEADY_TWICE, .attempt = try_killed_worker },
+    { "a silent worker is told, and nothing is lost", "SIGSTOP, SIGCONT to a worker", STEADY_TWICE,
       .attempt = try_stopped_worker },
     { "resume loses nothing and starts nothing twice", "SIGKILL to the coordinator", STEADY,
       .attempt = try_killed_coordinator },
