@@ -102,9 +102,6 @@ struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, u
 double reduce_wanted_value (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 /* Is its value right within the tolerance? */
 bool reduce_device_is_near (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
-/* Are its sums its group's, and its value near the right one, and equal to it within float32 or to the value that most
- * hold? */
-bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 /* True: right sums, a wrong value that rounding could explain, and no device of the group has the right value. */
 bool reduce_rounding_may_explain (const struct reduction_input *in, uint32_t device, const struct reduce_group *group);
 

@@ -81,7 +81,9 @@ bool reduce_device_is_near (const struct reduction_input *in, uint32_t device, c
                      group->tolerance);
 }
 
-bool reduce_device_is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
+/* Are its sums its group's, and its value near the right one, and equal to it within float32 or to the value that most
+ * hold? */
+static bool is_right (const struct reduction_input *in, uint32_t device, const struct reduce_group *group)
 {
     double value = reduce_device_shard (in, device)->value;
     return counted_right (in, device, group) && reduce_device_is_near (in, device, group) &&
@@ -135,7 +137,7 @@ struct reduce_group_list reduce_make_groups (const struct reduction_input *in, u
     find_common_values (in, &groups);
     for (uint32_t device = 0; device < reduce_device_count (in); device++) {
         struct reduce_group *group = &groups.items[groups.of_device[device]];
-        group->right = group->right || reduce_device_is_right (in, device, group);
+        group->right = group->right || is_right (in, device, group);
     }
     return groups;
 }
@@ -324,7 +326,7 @@ struct reduce_diagnosis reduce_explain_sums (const struct reduction_input *in, u
                                              struct reduce_last_diagnosis explained[2])
 {
     bool counted = counted_right (in, device, group);
-    if (reduce_device_is_right (in, device, group))
+    if (is_right (in, device, group))
         return (struct reduce_diagnosis){ PROOF_PROVED, { -1, -1 } };
     if (!counted && own_host_only (in, device, reduce_device_shard (in, device)->proof))
         return (struct reduce_diagnosis){ PROOF_LOCAL, { -1, -1 } };

@@ -96,14 +96,11 @@ static bool stated_wrong (const struct asked *asked, const char *fact, const cha
                           "this host belongs to another slice, or the profile was written for another one");
 }
 
-static bool accelerator_wrong (const struct asked *asked)
+static bool type_wrong (const struct asked *asked)
 {
-    return stated_wrong (asked, "tpu.accelerator_type", "TPU_ACCELERATOR_TYPE", asked->plan->profile.accelerator);
-}
-
-static bool topology_differs (const struct asked *asked)
-{
-    return stated_wrong (asked, "tpu.topology", "TPU_TOPOLOGY", asked->plan->profile.topology);
+    const struct profile *stated = &asked->plan->profile;
+    return stated_wrong (asked, "tpu.accelerator_type", "TPU_ACCELERATOR_TYPE", stated->accelerator) ||
+           stated_wrong (asked, "tpu.topology", "TPU_TOPOLOGY", stated->topology);
 }
 
 static bool product_wrong (const struct asked *asked)
@@ -188,8 +185,7 @@ void topology_judge_machines (const struct plan *plan, const struct topology_hos
 }
 
 typedef bool topology_fn (const struct asked *asked);
-static topology_fn *const rules[] = { chips_wrong, accelerator_wrong, topology_differs, product_wrong,
-                                      chip_bounds_wrong };
+static topology_fn *const rules[] = { chips_wrong, type_wrong, product_wrong, chip_bounds_wrong };
 
 void topology_judge_hosts (const struct plan *plan, const struct topology_host *hosts, struct arena *arena,
                            struct topology_findings *out)
