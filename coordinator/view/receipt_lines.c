@@ -51,23 +51,12 @@ static struct receipt_line *line_for (struct receipt_line *lines, uint32_t *n, c
     return &lines[(*n)++];
 }
 
-/* Room for twice as many, whenever their number is a power of two: where every host has a line of its own, too. */
-static void lines_add_host (struct receipt_line *line, struct text host, struct arena *arena)
-{
-    if ((line->hosts_n & (line->hosts_n - 1)) == 0) {
-        struct text *wider = arena_array (arena, line->hosts_n ? 2 * (size_t) line->hosts_n : 1, sizeof (*wider));
-        if (line->hosts_n)
-            memcpy (wider, line->hosts, line->hosts_n * sizeof (*wider));
-        line->hosts = wider;
-    }
-    line->hosts[line->hosts_n++] = host;
-}
-
 /* A receipt read from a file may hold an attempt of a host twice: the host is named once. */
 static void lines_take_host (struct receipt_line *line, struct text host, uint64_t duration_ms, struct arena *arena)
 {
+    line->hosts = arena_room (arena, line->hosts, line->hosts_n, &line->room, 1, sizeof *line->hosts);
     if (line->hosts_n == 0 || line->hosts[line->hosts_n - 1].ptr != host.ptr)
-        lines_add_host (line, host, arena);
+        line->hosts[line->hosts_n++] = host;
     if (duration_ms && (line->most_ms == 0 || duration_ms < line->least_ms))
         line->least_ms = duration_ms;
     if (duration_ms > line->most_ms)

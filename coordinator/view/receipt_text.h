@@ -43,7 +43,7 @@ void receipt_text_cache (const struct slice_receipt *receipt, const struct run_h
 struct receipt_line {
     const struct rung_receipt *rung; /* of one of them; of a part of the slice by itself, one that failed */
     struct text *hosts;
-    uint32_t hosts_n;
+    uint32_t hosts_n, room;     /* in `hosts` */
     uint64_t least_ms, most_ms; /* most_ms 0: no host told how long it ran */
     bool varies;                /* others than the first have other numbers */
 };
