@@ -29,10 +29,8 @@
  *
  * The lock is the kernel's and ends with the last descriptor of it, so a crash leaves none behind; the file stays. Only
  * sliceup's own programs respect it. One thread a lock. */
-/* Called when somebody else has it, and again when the holder changes; `holder` is safe to show. */
-typedef void lock_waiting_fn (void *owner, const char *holder);
-
 enum { HOLDER_BYTES = 160, HOLDER_COLUMNS = 80, FIRST_WAIT_MS = 10, LONGEST_WAIT_MS = 500 };
+enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, PHASE_BYTES = HOLDER_BYTES + 40 };
 
 static void read_holder (int fd, char holder[HOLDER_BYTES])
 {
@@ -59,41 +57,39 @@ static int write_holder (int fd, struct err *err)
 static void pause_ms (uint64_t ms)
 {
     struct timespec time = { .tv_sec = (time_t) (ms / 1000), .tv_nsec = (long) (ms % 1000) * 1000000 };
-    /* Interrupted: looked at again a little sooner. */
-    if (nanosleep (&time, NULL) && errno != EINTR)
-        return;
+    (void) nanosleep (&time, NULL); /* interrupted: looked at again a little sooner */
 }
 
 /* flock has no limit of its own, and a signal to interrupt it would be the whole process's affair: hence ask again. */
-static int restore_wait_for (int fd, const char *path, uint64_t limit_ms, lock_waiting_fn *fn, void *owner,
-                             struct err *err)
+static int restore_wait_for (const struct restore *restore, int fd, const char *path, struct err *err)
 {
-    char holder[HOLDER_BYTES] = "", before[HOLDER_BYTES] = "", limit[DURATION_TEXT_BYTES];
-    uint64_t deadline_ms = clock_boot_ms () + limit_ms, wait_ms = FIRST_WAIT_MS;
+    char holder[HOLDER_BYTES] = "", before[HOLDER_BYTES] = "", phase[PHASE_BYTES];
+    uint64_t deadline_ms = clock_boot_ms () + LOCK_LIMIT_MS, wait_ms = FIRST_WAIT_MS;
     while (flock (fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return err_errno (err, ERR_IO, "cannot lock %.300s", path);
         read_holder (fd, holder);
-        if (fn && strcmp (holder, before))
-            fn (owner, holder);
+        snprintf (phase, sizeof phase, "lock (held by %s)", holder);
+        if (strcmp (holder, before))
+            protocol_writer_phase (restore->writer, phase);
         memcpy (before, holder, sizeof before);
         if (clock_boot_ms () >= deadline_ms)
             return err_set (err, ERR_LIMIT, "%.250s is still held by %.120s after %s", path, holder,
-                            duration_print (limit_ms, limit));
+                            DURATION_TEXT (LOCK_LIMIT_MS));
         pause_ms (wait_ms);
         wait_ms = wait_ms * 2 < LONGEST_WAIT_MS ? wait_ms * 2 : LONGEST_WAIT_MS;
     }
     return 0;
 }
 
-/* The locked descriptor, close-on-exec; it is for the caller to close. -1: not within `limit_ms` (ERR_LIMIT, names the
- * holder), or not possible. `path` is made when it is not there. */
-static int lock_take (const char *path, uint64_t limit_ms, lock_waiting_fn *waiting, void *owner, struct err *err)
+/* The locked descriptor, close-on-exec; it is for the caller to close. -1: not within LOCK_LIMIT_MS (ERR_LIMIT, names the
+ * holder), or not possible. `path` is made when it is not there. Whoever holds it is told as a phase. */
+static int lock_take (const struct restore *restore, const char *path, struct err *err)
 {
     int fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return err_errno (err, ERR_IO, "cannot open the lock %.300s", path);
-    if (restore_wait_for (fd, path, limit_ms, waiting, owner, err) || write_holder (fd, err)) {
+    if (restore_wait_for (restore, fd, path, err) || write_holder (fd, err)) {
         close (fd);
         return -1;
     }
@@ -102,7 +98,7 @@ static int lock_take (const char *path, uint64_t limit_ms, lock_waiting_fn *wait
 
 /* ---- restore ---- */
 
-enum { LOCK_LIMIT_MS = 2 * 60 * 60 * 1000, MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
+enum { MARKER_BYTES_MAX = 256, DIFFERENCES_BYTES_MAX = 1600 };
 enum { EXIT_AS_PINNED = 0, EXIT_NOT_AS_PINNED = 1, EXIT_WRONG_USAGE = 2 };
 
 typedef int step_fn (struct restore *restore, enum owner *owner, struct err *err);
@@ -159,14 +155,6 @@ static int step_setup (struct restore *restore, enum owner *owner, struct err *e
 
 /* ---- lock ---- */
 
-static void say_waiting (void *owner, const char *holder)
-{
-    struct restore *restore = owner;
-    char phase[200];
-    snprintf (phase, sizeof phase, "lock (held by %s)", holder);
-    protocol_writer_phase (restore->writer, phase);
-}
-
 static int step_lock (struct restore *restore, enum owner *owner, struct err *err)
 {
     char path[PATH_MAX_BYTES + 8], parent[PATH_MAX];
@@ -179,7 +167,7 @@ static int step_lock (struct restore *restore, enum owner *owner, struct err *er
         return 0;
     if (folder_make (path_folder_c (restore->path, parent), 0755, err))
         return -1;
-    restore->lock = lock_take (path, LOCK_LIMIT_MS, say_waiting, restore, err);
+    restore->lock = lock_take (restore, path, err);
     return restore->lock < 0 ? -1 : 0;
 }
 
@@ -230,19 +218,13 @@ static int check_marker (struct restore *restore, struct err *err)
     return rc;
 }
 
-/* What is complete is not built by anybody any more: others may look at it at the same time. */
-static void let_others_look (struct restore *restore)
-{
-    fd_close (restore->lock);
-    restore->lock = -1;
-}
-
 static int step_check (struct restore *restore, enum owner *owner, struct err *err)
 {
     struct stat st;
     *owner = OWNER_BUNDLE;
     if (lstat (restore->marker, &st) == 0) {
-        let_others_look (restore);
+        fd_close (restore->lock); /* nobody builds what is complete: others may look at it at the same time */
+        restore->lock = -1;
         return check_marker (restore, err);
     }
     if ((errno == ENOENT || errno == ENOTDIR) && restore->only_check)
