@@ -6,11 +6,6 @@
 
 static const struct conf_file_kind bundles_kind = { "bundle list", "configs/bundles", ".yaml" };
 
-struct bundle_draft {
-    struct draft *draft;
-    LIST_OF (struct bundle_rule) rules;
-};
-
 static int read_part (struct draft *draft, const struct yaml_node *key, struct var *part)
 {
     const struct yaml_node *value = key->value;
@@ -43,10 +38,10 @@ static int bundles_read_parts (struct draft *draft, const struct yaml_node *map,
     return result;
 }
 
-static int bundles_check (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
+static int bundles_check (struct draft *draft, const struct conf_value of[], const struct yaml_node *node)
 {
-    struct problem_list *problems = list->draft->problems;
-    if (LIST_FIND (list->rules, struct bundle_rule, id, of[BUNDLE_ID].text))
+    struct problem_list *problems = draft->problems;
+    if (LIST_FIND (draft->plan.bundles, struct bundle_rule, id, of[BUNDLE_ID].text))
         return problem_at (problems, of[BUNDLE_ID].node,
                            "the bundle rule %s is given twice, expected once in all bundle lists",
                            problem_quote (problems, of[BUNDLE_ID].text));
@@ -54,47 +49,47 @@ static int bundles_check (struct bundle_draft *list, const struct conf_value of[
         return problem_at (problems, node,
                            "a bundle rule with word: bad lacks the key 'why', expected a text that says what is wrong "
                            "with these versions");
-    if (list->rules.n == BUNDLE_RULES_MAX)
+    if (draft->plan.bundles.n == BUNDLE_RULES_MAX)
         return problem_at (problems, node, "the bundle lists have more than %d rules together, the limit",
                            BUNDLE_RULES_MAX);
     return 0;
 }
 
-static void bundles_add (struct bundle_draft *list, const struct conf_value of[], const struct yaml_node *node)
+static void bundles_add (struct draft *draft, const struct conf_value of[], const struct yaml_node *node)
 {
     struct name_list backends;
     var_list parts = { 0 };
-    if (!section_is_good (&bundle_section, of) || bundles_check (list, of, node) != 0 ||
-        bundles_read_parts (list->draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
-        draft_names (list->draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
+    if (!section_is_good (&bundle_section, of) || bundles_check (draft, of, node) != 0 ||
+        bundles_read_parts (draft, of[BUNDLE_PARTS].node, &parts) != 0 ||
+        draft_names (draft, &of[BUNDLE_BACKENDS], BUNDLE_PARTS_MAX, &backends) != 0)
         return;
-    list->rules.items[list->rules.n++] = (struct bundle_rule){ .id = of[BUNDLE_ID].text,
-                                                               .word = (enum bundle_word) of[BUNDLE_WORD].number,
-                                                               .backends.items = backends.items,
-                                                               .backends.n = backends.n,
-                                                               .parts = parts,
-                                                               .why = of[BUNDLE_WHY].text,
-                                                               .source = of[BUNDLE_SOURCE].text };
+    draft->plan.bundles.items[draft->plan.bundles.n++] =
+        (struct bundle_rule){ .id = of[BUNDLE_ID].text,
+                              .word = (enum bundle_word) of[BUNDLE_WORD].number,
+                              .backends.items = backends.items,
+                              .backends.n = backends.n,
+                              .parts = parts,
+                              .why = of[BUNDLE_WHY].text,
+                              .source = of[BUNDLE_SOURCE].text };
 }
 
 static void bundles_read_file (void *owner, const struct yaml_node *reference)
 {
-    struct bundle_draft *list = owner;
+    struct draft *draft = owner;
     struct source source;
     struct conf_value file[BUNDLES_KEYS], of[BUNDLE_KEYS];
-    struct problem_list *problems = list->draft->problems;
-    const struct yaml_node *root = draft_parse_referenced_file (list->draft, &bundles_kind, reference, &source);
+    struct problem_list *problems = draft->problems;
+    const struct yaml_node *root = draft_parse_referenced_file (draft, &bundles_kind, reference, &source);
     if (!root || section_read (&bundles_section, root, file, problems) != 0 || !file[BUNDLES_LIST].good)
         return;
     for (const struct yaml_node *node = file[BUNDLES_LIST].node->first; node; node = node->next)
         if (section_read (&bundle_section, node, of, problems) == 0)
-            bundles_add (list, of, node);
+            bundles_add (draft, of, node);
 }
 
 /* A frontend without known bundles has no file. */
-static void bundles_read_default (struct bundle_draft *list)
+static void bundles_read_default (struct draft *draft)
 {
-    struct draft *draft = list->draft;
     if (!draft->frontend)
         return;
     const char *name = draft->frontend->name;
@@ -102,18 +97,15 @@ static void bundles_read_default (struct bundle_draft *list)
                                     bundles_kind.extension);
     struct yaml_node reference = draft_make_reference (draft->slice[SLICE_BUNDLES].node, text_of (name));
     if (access (path.ptr, F_OK) == 0)
-        bundles_read_file (list, &reference);
+        bundles_read_file (draft, &reference);
 }
 
 void draft_bundles (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_BUNDLES];
-    struct bundle_draft list = { .draft = draft };
-    list.rules.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *list.rules.items);
+    draft->plan.bundles.items = arena_array (draft->arena, BUNDLE_RULES_MAX, sizeof *draft->plan.bundles.items);
     if (given->given && given->good)
-        draft_each_reference (draft, given->node, &bundles_kind, bundles_read_file, &list);
+        draft_each_reference (draft, given->node, &bundles_kind, bundles_read_file, draft);
     if (!given->given)
-        bundles_read_default (&list);
-    draft->plan.bundles.items = list.rules.items;
-    draft->plan.bundles.n = list.rules.n;
+        bundles_read_default (draft);
 }

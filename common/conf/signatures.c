@@ -17,8 +17,7 @@ static const struct conf_file_kind signatures_kind = { "signature list", "config
 
 struct signature_draft {
     struct draft *draft;
-    LIST_OF (struct signature) signatures;
-    uint64_t bytes; /* of all their texts */
+    uint64_t bytes; /* of all texts of its signatures */
 };
 
 /* How a list is read: what of a text counts, and how many there may be. */
@@ -134,16 +133,17 @@ static int check_kind (struct draft *draft, const struct conf_value of[], const 
 /* The id is new, and there is room for one more. */
 static bool signatures_takes (struct signature_draft *list, const struct conf_value *id, const struct yaml_node *node)
 {
-    if (LIST_FIND (list->signatures, struct signature, id, id->text)) {
+    if (LIST_FIND (list->draft->plan.signatures, struct signature, id, id->text)) {
         problem_at (list->draft->problems, id->node,
                     "the signature %s is given twice, expected once in all signature lists",
                     problem_quote (list->draft->problems, id->text));
         return false;
     }
-    if (list->signatures.n == SIGNATURES_IN_ALL_MAX)
+    bool room = list->draft->plan.signatures.n < SIGNATURES_IN_ALL_MAX;
+    if (!room)
         problem_at (list->draft->problems, node, "the signature lists have more than %d signatures together, the limit",
                     SIGNATURES_IN_ALL_MAX);
-    return list->signatures.n < SIGNATURES_IN_ALL_MAX;
+    return room;
 }
 
 enum { LIST_ALSO, LIST_UNLESS, LIST_BACKENDS, LIST_TYPES, LIST_ANY, LIST_RAISED, LISTS };
@@ -199,7 +199,7 @@ static void signatures_add (struct signature_draft *list, const struct conf_valu
         return;
     struct signature item = signatures_item (of, lists);
     if (signatures_has_room (list, &item, node))
-        list->signatures.items[list->signatures.n++] = item;
+        list->draft->plan.signatures.items[list->draft->plan.signatures.n++] = item;
 }
 
 static void signatures_read_file (void *owner, const struct yaml_node *reference)
@@ -236,13 +236,11 @@ void draft_signatures (struct draft *draft)
 {
     const struct conf_value *given = &draft->slice[SLICE_SIGNATURES];
     struct signature_draft list = { .draft = draft };
-    list.signatures.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof *list.signatures.items);
+    draft->plan.signatures.items = arena_array (draft->arena, SIGNATURES_IN_ALL_MAX, sizeof (struct signature));
     if (given->given && given->good)
         draft_each_reference (draft, given->node, &signatures_kind, signatures_read_file, &list);
     for (size_t i = 0; !given->given && i < sizeof shipped / sizeof shipped[0]; i++)
         signatures_read_default (&list, shipped[i]);
     if (!names_rules (given))
         signatures_read_default (&list, RULES);
-    draft->plan.signatures.items = list.signatures.items;
-    draft->plan.signatures.n = list.signatures.n;
 }
