@@ -1,7 +1,5 @@
 /* slice.c - the slice file itself: its name, mesh and limits. */
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/base/path.h"
@@ -196,19 +194,14 @@ void draft_limits (struct draft *draft)
 /* Reads the command of a run's end (words, limit, program on this machine), and when the climb goes on despite
  * failures. */
 
-static bool is_executable (const char *path)
-{
-    struct stat st;
-    return stat (path, &st) == 0 && S_ISREG (st.st_mode) && access (path, X_OK) == 0;
-}
-
 /* Absolute; empty: there is none. */
 static struct text find_program (struct draft *draft, const struct yaml_node *at)
 {
     const char *word = text_copy (draft->arena, at->text).ptr;
-    struct text file = text_of (strchr (word, '/') ? source_own_path (at, at->text, draft->arena)
-                                                   : path_find_program (word, true, draft->arena, NULL));
-    return text_starts (file, "/") && is_executable (file.ptr) ? file : (struct text){ 0 };
+    if (strchr (word, '/'))
+        word = source_own_path (at, at->text, draft->arena);
+    struct text file = text_of (path_find_program (word, true, draft->arena, NULL));
+    return text_starts (file, "/") ? file : (struct text){ 0 };
 }
 
 static bool on_end_is_word (const struct yaml_node *node)
