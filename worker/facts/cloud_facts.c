@@ -136,9 +136,8 @@ static struct text in_tpu_env (struct text file, const char *key)
 /* The address of "hostname:uid:address"; other forms are unchanged. */
 static struct text address_in (struct text item)
 {
-    const char *end = item.ptr + item.len, *first = memchr (item.ptr, ':', item.len);
-    const char *second = first ? memchr (first + 1, ':', (size_t) (end - first - 1)) : NULL;
-    return second ? (struct text){ second + 1, (uint32_t) (end - second - 1) } : item;
+    struct text rest = item, part;
+    return text_cut (&rest, ':', &part) && text_cut (&rest, ':', &part) ? rest : item;
 }
 
 static struct text addresses_in (struct host_fact_list *list, struct text endpoints)

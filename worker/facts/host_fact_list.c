@@ -131,21 +131,15 @@ static int open_regular (const char *name)
 
 bool host_fact_read_file (struct host_fact_list *list, const char *root, const char *path, struct text *out)
 {
-    char name[PATH_MAX_BYTES + 1], *bytes;
-    int len = snprintf (name, sizeof name, "%s%s", root, path);
-    assert (len > 0 && (size_t) len < sizeof name);
-    LOCAL_FD fd = open_regular (name);
-    if (fd < 0)
+    LOCAL_MEM char *bytes = mem_alloc (FACT_FILE_BYTES);
+    LOCAL_FD fd = open_regular (text_format (&list->arena, "%s%s", root, path).ptr);
+    ssize_t got = fd < 0 ? -1 : fd_read_whole (fd, bytes, FACT_FILE_BYTES);
+    if (got < 0)
         return unreadable (list, out);
-    bytes = mem_alloc (FACT_FILE_BYTES);
-    ssize_t got = fd_read_whole (fd, bytes, FACT_FILE_BYTES);
-    bool good = got >= 0 || unreadable (list, out);
     while (got > 0 && strchr (" \t\n", bytes[got - 1]))
         got--;
-    if (good)
-        *out = text_copy (&list->arena, (struct text){ bytes, (uint32_t) got });
-    mem_free (bytes);
-    return good;
+    *out = text_copy (&list->arena, (struct text){ bytes, (uint32_t) got });
+    return true;
 }
 
 static struct text trimmed (struct text value)
@@ -191,11 +185,9 @@ void host_fact_add_field (struct host_fact_list *list, const char *name, struct 
 struct name_list host_fact_folder_names (struct host_fact_list *list, const char *root, const char *path,
                                          const char *prefix)
 {
-    char folder_name[PATH_MAX_BYTES + 1];
     struct name_list names = { 0 };
     struct dirent *entry;
-    snprintf (folder_name, sizeof folder_name, "%s%s", root, path);
-    LOCAL_DIR folder = opendir (folder_name);
+    LOCAL_DIR folder = opendir (text_format (&list->arena, "%s%s", root, path).ptr);
     if (!folder)
         return names;
     names.items = arena_array (&list->arena, FACT_NAMES_MAX, sizeof *names.items);
@@ -208,13 +200,9 @@ struct name_list host_fact_folder_names (struct host_fact_list *list, const char
 
 struct text host_fact_folder_problem (struct host_fact_list *list, const char *root, const char *path)
 {
-    char name[PATH_MAX_BYTES + 1];
     struct text why = TEXT_LIT ("absent");
-    snprintf (name, sizeof name, "%s%s", root, path);
-    DIR *folder = opendir (name);
-    if (folder)
-        closedir (folder);
-    else
+    LOCAL_DIR folder = opendir (text_format (&list->arena, "%s%s", root, path).ptr);
+    if (!folder)
         unreadable (list, &why);
     return why;
 }

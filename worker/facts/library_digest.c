@@ -146,14 +146,14 @@ static const char *const libc_paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
                                           "/lib/libc.so.6",
                                           "/usr/lib/libc.so.6" };
 
-static bool find_libc (const struct host_fact_list *list, char path[PATH_MAX_BYTES + 1])
+static const char *find_libc (struct host_fact_list *list)
 {
     for (size_t i = 0; i < sizeof libc_paths / sizeof *libc_paths; i++) {
-        int len = snprintf (path, PATH_MAX_BYTES + 1, "%s%s", list->roots->root, libc_paths[i]);
-        if (len > 0 && len <= PATH_MAX_BYTES && access (path, R_OK) == 0)
-            return true;
+        const char *path = text_format (&list->arena, "%s%s", list->roots->root, libc_paths[i]).ptr;
+        if (access (path, R_OK) == 0)
+            return path;
     }
-    return false;
+    return NULL;
 }
 
 static void add_library (struct host_fact_list *list, const char *name, const char *bytes_name, const char *path)
@@ -198,10 +198,9 @@ static struct text libc_version (struct host_fact_list *list, const char *path)
 
 void library_facts (struct host_fact_list *list, const char *libtpu)
 {
-    char path[PATH_MAX_BYTES + 1];
-    bool found = find_libc (list, path);
-    host_fact_add (list, "glibc.version", found ? libc_version (list, path) : TEXT_LIT ("absent"));
-    add_library (list, "library.libc", "library.libc.bytes", found ? path : NULL);
+    const char *libc = find_libc (list);
+    host_fact_add (list, "glibc.version", libc ? libc_version (list, libc) : TEXT_LIT ("absent"));
+    add_library (list, "library.libc", "library.libc.bytes", libc);
     add_library (list, "library.libtpu", "library.libtpu.bytes", libtpu);
     host_fact_add (list, "library.libtpu.path",
                    libtpu ? host_fact_one_line (&list->arena, text_of (libtpu)) : TEXT_LIT ("absent"));
@@ -239,11 +238,10 @@ static struct text version_of (struct text status, struct text package)
 
 void package_facts (struct host_fact_list *list, const var_list *packages)
 {
-    char path[PATH_MAX_BYTES + 1];
     struct err err;
     if (packages->n == 0)
         return;
-    snprintf (path, sizeof path, "%s/var/lib/dpkg/status", list->roots->root);
+    const char *path = text_format (&list->arena, "%s/var/lib/dpkg/status", list->roots->root).ptr;
     LOCAL_BUF status = { .max = STATUS_BYTES_MAX };
     int rc = file_read (path, &status, &err);
     struct text problem = rc ? text_format (&list->arena, "unreadable (%s)", err.text) : (struct text){ 0 };

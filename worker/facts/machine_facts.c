@@ -39,18 +39,13 @@ static bool machine_facts_is_own (struct text word)
 /* Drops host-specific words, since a digest does not show which word differs. */
 static struct text common_words (struct host_fact_list *list, struct text line)
 {
-    char *kept = arena_alloc (&list->arena, line.len + 1);
-    uint32_t n = 0;
+    struct buf kept = { .max = (size_t) line.len + 1 };
     while (line.len) {
-        const char *blank = memchr (line.ptr, ' ', line.len);
-        struct text word = { line.ptr, blank ? (uint32_t) (blank - line.ptr) + 1 : line.len };
-        if (!machine_facts_is_own (word)) {
-            memcpy (kept + n, word.ptr, word.len);
-            n += word.len;
-        }
-        line = (struct text){ word.ptr + word.len, line.len - word.len };
+        struct text word = text_take_until (&line, ' ');
+        buf_add_text (&kept, machine_facts_is_own (word) ? (struct text){ 0 } : word);
+        buf_byte (&kept, ' ');
     }
-    return (struct text){ kept, n };
+    return buf_finish (&kept, &list->arena);
 }
 
 static void add_cmdline (struct host_fact_list *list)
@@ -229,13 +224,11 @@ static void add_sizes (struct host_fact_list *list)
 /* The word in brackets: "[always] madvise never". JAX asks for "always" on TPU hosts (its CHANGELOG). */
 static void add_choice (struct host_fact_list *list, const char *name, const char *path)
 {
-    struct text value;
-    if (host_fact_read_file (list, list->roots->sys, path, &value) && value.len) {
-        const char *open = memchr (value.ptr, '[', value.len), *shut = memchr (value.ptr, ']', value.len);
-        if (open && shut && shut > open)
-            value = (struct text){ open + 1, (uint32_t) (shut - open - 1) };
-    }
-    host_fact_add (list, name, value);
+    struct text value, word;
+    (void) host_fact_read_file (list, list->roots->sys, path, &value); /* the value is then the reason */
+    struct text rest = value;
+    bool chosen = text_cut (&rest, '[', &word) && text_cut (&rest, ']', &word);
+    host_fact_add (list, name, chosen ? word : value);
 }
 
 /* For each size of page a count: "1048576kB x 0, 2048kB x 512". */
