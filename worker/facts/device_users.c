@@ -17,40 +17,38 @@ enum { LINKS_MAX = 65536, START_BYTES = 4096, PID_DIGITS_MAX = 9, PIDS_MAX = 1 <
 struct search {
     const struct host_fact_roots *roots;
     enum device_users_of of;
-    struct arena *arena;
+    struct arena *arena, scratch; /* `scratch`: of one process */
     struct device_users *out;
 };
 
-static bool device_users_fits (int len, size_t room)
+static const char *path_of (struct search *search, const char *pid, const char *file)
 {
-    return len > 0 && (size_t) len < room;
+    return text_format (&search->scratch, "%s/%s/%s", search->roots->proc, pid, file).ptr;
 }
 
 /* ---- which files ---- */
 
-static bool is_google (const char *devices, const char *device)
+static bool is_google (struct search *search, const char *devices, const char *device)
 {
-    char path[PATH_MAX_BYTES + 1], vendor[START_BYTES];
-    return device_users_fits (snprintf (path, sizeof path, "%s/%s/vendor", devices, device), sizeof path) &&
-           file_read_start (path, vendor, sizeof vendor) && !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
+    char vendor[START_BYTES];
+    return file_read_start (text_format (&search->scratch, "%s/%s/vendor", devices, device).ptr, vendor,
+                            sizeof vendor) &&
+           !strncmp (vendor, VENDOR_GOOGLE, sizeof VENDOR_GOOGLE - 1);
 }
 
 /* `group`: "3". An unknown group counts, since a needless wait is better than a busy device. */
-static bool group_has_tpu (const struct host_fact_roots *roots, const char *group)
+static bool group_has_tpu (struct search *search, const char *group)
 {
-    char devices[PATH_MAX_BYTES + 1];
+    const char *devices =
+        text_format (&search->scratch, "%s/kernel/iommu_groups/%s/devices", search->roots->sys, group).ptr;
     struct dirent *entry;
     bool found = false, others = false;
-    LOCAL_DIR folder = device_users_fits (
-                           snprintf (devices, sizeof devices, "%s/kernel/iommu_groups/%s/devices", roots->sys, group),
-                           sizeof devices)
-                           ? opendir (devices)
-                           : NULL;
+    LOCAL_DIR folder = opendir (devices);
     if (!folder)
         return true;
     while (!found && (entry = readdir (folder)))
         if (entry->d_name[0] != '.') {
-            found = is_google (devices, entry->d_name);
+            found = is_google (search, devices, entry->d_name);
             others = true;
         }
     return found || !others;
@@ -66,17 +64,17 @@ enum device_kind { DEVICE_NONE, DEVICE_SHARED, DEVICE_EXCLUSIVE };
 
 /* "/dev/accel0", "/dev/accel/accel0" and "/dev/vfio/3" are for one process, "/dev/vfio/vfio" and "/dev/nvidia0" for many;
  * "/dev/nvidiactl" is none. */
-static enum device_kind device_kind_of (const struct host_fact_roots *roots, const char *target)
+static enum device_kind device_kind_of (struct search *search, const char *target)
 {
-    size_t len = strlen (roots->dev);
-    if (strncmp (target, roots->dev, len))
+    size_t len = strlen (search->roots->dev);
+    if (strncmp (target, search->roots->dev, len))
         return DEVICE_NONE;
     target += len;
     if (!strncmp (target, "/accel", 6))
         return DEVICE_EXCLUSIVE;
     if (!strncmp (target, "/vfio/", 6))
-        return device_users_is_number (target + 6) && group_has_tpu (roots, target + 6) ? DEVICE_EXCLUSIVE
-                                                                                        : DEVICE_SHARED;
+        return device_users_is_number (target + 6) && group_has_tpu (search, target + 6) ? DEVICE_EXCLUSIVE
+                                                                                         : DEVICE_SHARED;
     return !strncmp (target, "/nvidia", 7) && isdigit ((unsigned char) target[7]) ? DEVICE_SHARED : DEVICE_NONE;
 }
 
@@ -85,12 +83,10 @@ static enum device_kind device_kind_of (const struct host_fact_roots *roots, con
 /* Gives an exclusive device that it has open, else another. */
 static enum device_kind holds_device (struct search *search, const char *pid, char device[PATH_MAX_BYTES + 1])
 {
-    char path[PATH_MAX_BYTES + 1], target[PATH_MAX_BYTES + 1];
+    char target[PATH_MAX_BYTES + 1];
     enum device_kind found = DEVICE_NONE;
     struct dirent *entry;
-    if (!device_users_fits (snprintf (path, sizeof path, "%s/%s/fd", search->roots->proc, pid), sizeof path))
-        return found;
-    LOCAL_DIR folder = opendir (path);
+    LOCAL_DIR folder = opendir (path_of (search, pid, "fd"));
     if (!folder) {
         search->out->blind |= errno != ENOENT && errno != ESRCH; /* a process that just ended is not hidden */
         return found;
@@ -98,7 +94,7 @@ static enum device_kind holds_device (struct search *search, const char *pid, ch
     for (int i = 0; i < LINKS_MAX && found < DEVICE_EXCLUSIVE && (entry = readdir (folder)); i++) {
         ssize_t len = readlinkat (dirfd (folder), entry->d_name, target, PATH_MAX_BYTES);
         target[len > 0 ? len : 0] = '\0';
-        enum device_kind kind = device_kind_of (search->roots, target);
+        enum device_kind kind = device_kind_of (search, target);
         if (kind > found && (kind == DEVICE_EXCLUSIVE || search->of == DEVICE_USERS_OF_ANY)) {
             found = kind;
             memcpy (device, target, sizeof target);
@@ -109,12 +105,10 @@ static enum device_kind holds_device (struct search *search, const char *pid, ch
 
 static void name_it (struct search *search, const char *pid, struct device_user *holder)
 {
-    char path[PATH_MAX_BYTES + 1], raw[START_BYTES];
-    size_t len = 0;
-    if (device_users_fits (snprintf (path, sizeof path, "%s/%s/cmdline", search->roots->proc, pid), sizeof path))
-        len = file_read_start (path, raw, sizeof raw);
-    if (!len && device_users_fits (snprintf (path, sizeof path, "%s/%s/comm", search->roots->proc, pid), sizeof path))
-        len = file_read_start (path, raw, sizeof raw); /* it has ended, or wrote over its arguments */
+    char raw[START_BYTES];
+    size_t len = file_read_start (path_of (search, pid, "cmdline"), raw, sizeof raw);
+    if (!len) /* it has ended, or wrote over its arguments */
+        len = file_read_start (path_of (search, pid, "comm"), raw, sizeof raw);
     struct text line = { raw, (uint32_t) len };
     holder->command = command_line_for_display (search->arena, line, HOLDER_COMMAND_BYTES);
     holder->program = display_program_name (search->arena, line);
@@ -122,11 +116,9 @@ static void name_it (struct search *search, const char *pid, struct device_user 
 
 static uint64_t began_ms (struct search *search, const char *pid)
 {
-    char path[PATH_MAX_BYTES + 1];
     uint64_t ticks;
     long per_second = sysconf (_SC_CLK_TCK);
-    return device_users_fits (snprintf (path, sizeof path, "%s/%s/stat", search->roots->proc, pid), sizeof path) &&
-                   per_second > 0 && proc_start_time (path, &ticks)
+    return per_second > 0 && proc_start_time (path_of (search, pid, "stat"), &ticks)
                ? ticks * 1000 / (uint64_t) per_second
                : 0;
 }
@@ -146,19 +138,6 @@ static struct device_user device_users_describe (struct search *search, const ch
 
 /* ---- all of them ---- */
 
-static int by_pid (const void *a, const void *b)
-{
-    const struct device_user *one = a, *other = b;
-    return one->pid < other->pid ? -1 : one->pid > other->pid;
-}
-
-static int device_users_newest_first (const void *a, const void *b)
-{
-    uint32_t one = *(const uint32_t *) a, other = *(const uint32_t *) b;
-    return one > other ? -1 : one < other;
-}
-
-/* Newest first: the kernel's own threads, thousands on large machines, began first and hold nothing. */
 static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
 {
     struct dirent *entry;
@@ -167,7 +146,7 @@ static uint32_t list_pids (DIR *folder, struct arena *arena, uint32_t **pids)
     while (n < PIDS_MAX && (entry = readdir (folder)))
         if (device_users_is_number (entry->d_name))
             (*pids)[n++] = (uint32_t) strtoul (entry->d_name, NULL, 10);
-    sort_items (*pids, n, sizeof **pids, device_users_newest_first);
+    sort_items (*pids, n, sizeof **pids, u32_order);
     return n;
 }
 
@@ -176,6 +155,7 @@ static void device_users_look_at (struct search *search, uint32_t number)
     char device[PATH_MAX_BYTES + 1], pid[PID_DIGITS_MAX + 2];
     struct device_users *out = search->out;
     snprintf (pid, sizeof pid, "%u", number);
+    arena_reset (&search->scratch);
     enum device_kind kind = holds_device (search, pid, device);
     if (kind == DEVICE_NONE)
         return;
@@ -185,13 +165,14 @@ static void device_users_look_at (struct search *search, uint32_t number)
         out->more++;
 }
 
+/* The newest first: the kernel's own threads, thousands on large machines, began first and hold nothing. */
 static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n, uint64_t until_ms)
 {
     bool late = false;
-    for (uint32_t i = 0; i < n && !late; i++) {
+    for (uint32_t i = n; i > 0 && !late; i--) {
         late = clock_boot_ms () >= until_ms;
         if (!late)
-            device_users_look_at (search, pids[i]);
+            device_users_look_at (search, pids[i - 1]);
     }
     search->out->unfinished = late || n == PIDS_MAX;
 }
@@ -199,7 +180,7 @@ static void look_at_all (struct search *search, const uint32_t *pids, uint32_t n
 void device_users_find (const struct host_fact_roots *roots, enum device_users_of of, uint64_t limit_ms,
                         struct arena *arena, struct device_users *out)
 {
-    struct search search = { roots, of, arena, out };
+    struct search search = { .roots = roots, .of = of, .arena = arena, .out = out };
     uint64_t until_ms = clock_boot_ms () + limit_ms;
     LOCAL_ARENA listed = { 0 };
     uint32_t *pids;
@@ -211,7 +192,8 @@ void device_users_find (const struct host_fact_roots *roots, enum device_users_o
     }
     uint32_t n = list_pids (folder, &listed, &pids);
     look_at_all (&search, pids, n, until_ms);
-    qsort (out->items, out->n, sizeof out->items[0], by_pid);
+    arena_release (&search.scratch);
+    qsort (out->items, out->n, sizeof out->items[0], u32_order);
 }
 
 struct text device_users_sentence (const struct device_users *users, struct arena *arena)
