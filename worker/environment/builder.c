@@ -15,12 +15,12 @@
 enum { VENV_LIMIT_MS = 10 * 60 * 1000, PIP_LIMIT_MS = 2 * 60 * 60 * 1000 };
 enum { OUTPUT_BYTES_MAX = 256 * 1024, SHOWN_COLUMNS = 240 };
 
-static int builder_join (const char *path, const char *name, char out[PATH_MAX_BYTES + 1], struct err *err)
+enum { JOINED_BYTES = PATH_MAX_BYTES + 32 }; /* the path of an environment, and a name of ours behind it */
+
+static const char *builder_join (const char *path, const char *name, char out[JOINED_BYTES])
 {
-    int len = snprintf (out, PATH_MAX_BYTES + 1, "%s%s", path, name);
-    if (len < 0 || len > PATH_MAX_BYTES)
-        return err_set (err, ERR_LIMIT, "the path of the environment is too long: %.200s", path);
-    return 0;
+    snprintf (out, JOINED_BYTES, "%s%s", path, name);
+    return out;
 }
 
 /* ---- clearing ---- */
@@ -38,9 +38,9 @@ static bool is_empty (const char *path)
 
 static bool builder_holds (const char *path, const char *name)
 {
-    char file[PATH_MAX_BYTES + 1];
+    char file[JOINED_BYTES];
     struct stat st;
-    return builder_join (path, name, file, NULL) == 0 && lstat (file, &st) == 0 && S_ISREG (st.st_mode);
+    return lstat (builder_join (path, name, file), &st) == 0 && S_ISREG (st.st_mode);
 }
 
 static int check_ours (const char *path, struct err *err)
@@ -57,9 +57,9 @@ static int check_ours (const char *path, struct err *err)
 
 int build_remove_unfinished (const struct build_request *build, struct err *err)
 {
-    char aside[PATH_MAX_BYTES + 1];
+    char aside[JOINED_BYTES];
     struct stat st;
-    if (builder_join (build->path, ".removing", aside, err) || folder_remove (aside, err))
+    if (folder_remove (builder_join (build->path, ".removing", aside), err))
         return -1;
     if (lstat (build->path, &st) && errno == ENOENT)
         return 0;
@@ -163,15 +163,12 @@ static void add_without_options (struct text pins, struct buf *out)
     }
 }
 
-static int builder_begin (const struct build_request *build, char copy[PATH_MAX_BYTES + 1], struct err *err)
+static int builder_begin (const struct build_request *build, const char *copy, struct err *err)
 {
-    char mark[PATH_MAX_BYTES + 1];
-    if (builder_join (build->path, "/" ENVIRONMENT_OURS, mark, err) ||
-        builder_join (build->path, "/" ENVIRONMENT_PINS, copy, err))
-        return -1;
+    char mark[JOINED_BYTES];
     if (mkdir (build->path, 0755))
         return err_errno (err, ERR_IO, "cannot make %.300s", build->path);
-    if (atomic_file_write (mark, "", 0, 0644, err))
+    if (atomic_file_write (builder_join (build->path, "/" ENVIRONMENT_OURS, mark), "", 0, 0644, err))
         return -1;
     /* pip reads this copy: what was verified is what is installed, whatever the file becomes meanwhile. */
     if (!build->wheels)
@@ -183,10 +180,10 @@ static int builder_begin (const struct build_request *build, char copy[PATH_MAX_
 
 int build_run (const struct build_request *build, enum owner *owner, struct err *err)
 {
-    char copy[PATH_MAX_BYTES + 1], python[PATH_MAX_BYTES + 1];
+    char copy[JOINED_BYTES], python[JOINED_BYTES];
     /* -I: variables and folders of the caller's Python do not reach into the build. */
     const char *venv[] = { build->python, "-I", "-m", "venv", build->path, NULL };
-    const char *pip[] = { python,
+    const char *pip[] = { builder_join (build->path, "/bin/python", python),
                           "-I",
                           "-m",
                           "pip",
@@ -205,15 +202,13 @@ int build_run (const struct build_request *build, enum owner *owner, struct err 
                           "--timeout",
                           "30",
                           "-r",
-                          copy,
+                          builder_join (build->path, "/" ENVIRONMENT_PINS, copy),
                           build->wheels ? "--no-index" : NULL,
                           "--find-links",
                           build->wheels,
                           NULL };
     *owner = OWNER_HOST;
-    if (builder_join (build->path, "/bin/python", python, err) || builder_begin (build, copy, err))
-        return -1;
-    if (builder_run (build, "python -m venv", venv, VENV_LIMIT_MS, owner, err))
+    if (builder_begin (build, copy, err) || builder_run (build, "python -m venv", venv, VENV_LIMIT_MS, owner, err))
         return -1;
     return builder_run (build, "pip install", pip, PIP_LIMIT_MS, owner, err);
 }
