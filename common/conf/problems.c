@@ -1,4 +1,3 @@
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,27 +6,17 @@
 
 enum { QUOTED_COLUMNS = 60 };
 
-static struct conf_problem *problems_append (struct problem_list *problems)
-{
-    problems->items = mem_room (problems->items, problems->n, &problems->capacity, 16, sizeof *problems->items);
-    return &problems->items[problems->n++];
-}
-
-static const char *problems_format_text (struct arena *arena, const char *format, va_list values)
-{
-    char line[ERR_TEXT_BYTES];
-    vsnprintf (line, sizeof line, format, values);
-    return text_copy (arena, text_of (line)).ptr;
-}
-
 static void problems_add (struct problem_list *problems, struct conf_problem problem, const char *format,
                           va_list values)
 {
+    char line[ERR_TEXT_BYTES];
     problems->errors += !problem.warning;
     if (problems->n >= PROBLEMS_MAX)
         return;
-    problem.text = problems_format_text (problems->arena, format, values);
-    *problems_append (problems) = problem;
+    vsnprintf (line, sizeof line, format, values);
+    problem.text = text_copy (problems->arena, text_of (line)).ptr;
+    problems->items = mem_room (problems->items, problems->n, &problems->capacity, 16, sizeof *problems->items);
+    problems->items[problems->n++] = problem;
 }
 
 void problem_add (struct problem_list *problems, const char *file, uint32_t line, uint32_t column, const char *format,

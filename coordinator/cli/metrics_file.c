@@ -1,4 +1,3 @@
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

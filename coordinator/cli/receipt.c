@@ -1,4 +1,3 @@
-
 #include "common/io/atomic_file.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"

@@ -1,4 +1,3 @@
-
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"

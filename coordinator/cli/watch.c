@@ -1,4 +1,3 @@
-
 #include "common/io/clock.h"
 #include "coordinator/cli/climb.h"
 #include "coordinator/cli/commands.h"

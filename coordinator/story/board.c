@@ -1,4 +1,3 @@
-
 #include "coordinator/story/board_private.h"
 #include "coordinator/story/receipt_fold_state.h"
 #include "coordinator/verdict/judge.h"

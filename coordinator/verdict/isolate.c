@@ -78,12 +78,6 @@ static const struct isolate_trial *trial_of (const struct walk *walk, const stru
     return NULL;
 }
 
-static void note_works (struct walk *walk, const struct isolate_set *run)
-{
-    for (uint32_t i = 0; i < run->n; i++)
-        walk->works[run->items[i]] = true;
-}
-
 /* Does `what` fail, filled up to a valid group? */
 static enum answer isolate_ask (struct walk *walk, const struct isolate_set *what, const struct isolate_set *within)
 {
@@ -93,8 +87,8 @@ static enum answer isolate_ask (struct walk *walk, const struct isolate_set *wha
     if (!fill_up (walk, what, within, &run))
         return ANSWER_CANNOT;
     const struct isolate_trial *trial = trial_of (walk, &run);
-    if (trial && trial->answer == ISOLATE_WORKS)
-        note_works (walk, &run);
+    for (uint32_t i = 0; trial && trial->answer == ISOLATE_WORKS && i < run.n; i++)
+        walk->works[run.items[i]] = true;
     if (trial)
         return trial->answer == ISOLATE_WORKS ? ANSWER_WORKS : ANSWER_FAILED;
     if (walk->of->trials_n >= isolate_trials_max (walk->of->hosts) || walk->voids_n >= VOIDS_MAX)

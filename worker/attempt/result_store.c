@@ -1,4 +1,3 @@
-
 #include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/model/msg.h"

@@ -1,4 +1,3 @@
-
 #include "common/base/duration.h"
 #include "common/io/clock.h"
 #include "worker/facts/host_fact_list.h"
