@@ -1,5 +1,6 @@
 #include "common/logs/traceback.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

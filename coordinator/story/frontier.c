@@ -1,5 +1,6 @@
 #include "coordinator/story/frontier.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { EXIT_STATUS_CANCELLED = 130 };

@@ -277,7 +277,7 @@ static void check_attempt (struct promises *check, const struct fact_attempt_end
              "host%u ended attempt %u of rung %u twice", of->host, key->attempt, key->rung);
     PROMISE (check, "one-verdict", attempts_have (&check->began, of->host, key),
              "host%u ended attempt %u of rung %u, which it was never given", of->host, key->attempt, key->rung);
-    if (of->sha256.len && of->result.done && !check->lies[of->host])
+    if (of->told && of->result.done && !check->lies[of->host])
         PROMISE (check, "passed-truly", attempts_have (&check->done, of->host, key),
                  "host%u is said to have done attempt %u of rung %u", of->host, key->attempt, key->rung);
     PROMISE (check, "lease-lost-for-nothing",
