@@ -42,6 +42,8 @@ enum { HOSTS_SIMULATED_MAX = 64, FAULTS_MAX = 48, COORDINATOR = 1000, EVERYBODY 
     X (TRIP, "trip")         /* the same for a reason that passes by itself */                                         \
     X (STALL, "stall")     /* with all such hosts the program hangs. AMOUNT, bits: 1 not alone, 2 the others notice */ \
     X (STUCK, "stuck")     /* its program cannot be killed */                                                          \
+    X (DIFFER, "differ")   /* at the gate all programs of its rung are to say the same, and it does not */             \
+    X (SKIP, "skip")       /* its program ends well and never comes to the gate */                                     \
     X (TAMPER, "tamper")   /* the next look over the cache finds a changed file */                                     \
     X (OWNER, "owner")     /* another run has the lease until AT, and shows until AMOUNT that it lives */              \
     X (TAKEN, "taken")     /* another run takes our lease over */                                                      \

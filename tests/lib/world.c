@@ -432,6 +432,7 @@ static void faults_begin (struct world *world)
         struct sim_host *host = fault->who < HOSTS_SIMULATED_MAX ? &world->hosts[fault->who] : NULL;
         if (fault->moment == MOMENT_MS && strikes (fault->kind))
             event_add (world, fault->at, EV_FAULT)->number = i;
+        world->report->tally.faults[fault->kind] += fault->moment >= MOMENT_RUNG; /* all along */
         if (fault->kind == FAULT_DRIFT && host) {
             host->fast_permille = fault->amount;
             host->slow_permille = fault->more;

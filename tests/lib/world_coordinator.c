@@ -30,11 +30,11 @@ static void record_fact (struct world *world, struct fact *fact)
     world->report->tally.facts[fact->kind]++;
     if (world->scenario.hear)
         world->scenario.hear (world->scenario.owner, fact);
+    if (fact_is_soft (fact->kind))
+        return;
     wire_put_fact (&buf, fact);
     PROMISE (world, "fact-fits", record_check (fact_record_of_kind (fact->kind), &fact->of, NULL) && !buf.overflow,
              "%s cannot be recorded", fact_name (fact->kind));
-    if (fact_is_soft (fact->kind))
-        return;
     PROMISE (world, "index-rises", fact->index == world->recorded + 1, "fact %" PRIu64 " follows %" PRIu64, fact->index,
              world->recorded);
     world->facts = mem_room (world->facts, (uint32_t) world->recorded, &world->facts_capacity, 256,
@@ -340,8 +340,8 @@ void coord_deliver (struct world *world, const struct event *event)
     LOCAL_ARENA arena = { 0 };
     struct msg msg;
     struct err err = { 0 };
-    if (!world->hosts[event->host].allowed)
-        return; /* its key is not admitted, so it is not connected */
+    if (!world->hosts[event->host].allowed && !world->report->put_back)
+        return; /* its key is not admitted, so it is not connected; the keys of a slice outlive its journals */
     int rc = wire_get_msg (event->frame, &msg, &arena, &err);
     PROMISE (world, "frame-decodes", rc == 0, "a worker's frame does not decode: %s", err.text);
     char hex[DIGEST_HEX_BYTES] = "";

@@ -229,19 +229,29 @@ static bool notices (const struct world *world, uint32_t at)
     return stall && (stall->amount & 2) && culprits_among (promises, &at, 1) == 0;
 }
 
+/* DIFFER makes all of the rung's hosts ask for agreement. */
+static struct member_input gate_of (const struct world *world, uint32_t at)
+{
+    const struct msg_run *run = &world->hosts[at].run;
+    struct member_input in = { .kind = MEMBER_GATE, .text = TEXT_LIT ("rendezvous"), .gate_mode = GATE_SHARE };
+    in.gate_value = run->rank == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("");
+    for (uint32_t i = 0; i < world->scenario.faults_n; i++)
+        if (world->scenario.faults[i].kind == FAULT_DIFFER && world->scenario.faults[i].at == run->key.rung)
+            in.gate_mode = GATE_AGREE;
+    if (in.gate_mode == GATE_AGREE)
+        in.gate_value = program_fault (world, at, FAULT_DIFFER) ? TEXT_LIT ("5678") : TEXT_LIT ("1234");
+    return in;
+}
+
 static bool program_at_gate (struct world *world, uint32_t at)
 {
     struct sim_host *host = &world->hosts[at];
-    if (host->run.rung.scope != SCOPE_SLICE || host->passed_gate)
+    struct member_input in = gate_of (world, at);
+    if (host->run.rung.scope != SCOPE_SLICE || host->passed_gate || program_fault (world, at, FAULT_SKIP))
         return false;
     if (!host->waiting_gate) {
         host->waiting_gate = true;
-        host_step (
-            world, at,
-            &(struct member_input){ .kind = MEMBER_GATE,
-                                    .text = TEXT_LIT ("rendezvous"),
-                                    .gate_mode = GATE_SHARE,
-                                    .gate_value = host->run.rank == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("") });
+        host_step (world, at, &in);
     }
     return true;
 }

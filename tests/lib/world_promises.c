@@ -51,7 +51,7 @@ static bool is_lie (enum fault_kind kind)
 static bool fails_programs (enum fault_kind kind)
 {
     return kind == FAULT_FALL || kind == FAULT_TRIP || kind == FAULT_STALL || kind == FAULT_STUCK ||
-           kind == FAULT_LEAVE || is_lie (kind);
+           kind == FAULT_DIFFER || kind == FAULT_SKIP || kind == FAULT_LEAVE || is_lie (kind);
 }
 
 /* For so long it can keep the two from hearing each other. */

@@ -78,6 +78,11 @@ static void ended_somehow (const struct scenario *scenario, const struct world_r
     assert_true (report->sentence[0] != '\0');
 }
 
+TEST (programs_do_not_outlive_a_coordinator_that_is_away_for_long)
+{
+    every_seed ("delay=5 bound=9000000 | slow all any 0 100000 | crash c ms 20000 400000", 10, ended_somehow);
+}
+
 TEST (a_killed_worker_ends_the_climb_in_bounded_time)
 {
     every_seed ("delay=300 bound=900000 writers=2 | " LOSS "crash c ms ?60000 ?10000 | crash h? ms ?30000", 100,
@@ -97,6 +102,22 @@ static void one_failed (const struct scenario *scenario, const struct world_repo
 TEST (one_failing_host_is_the_cause_and_its_peers_are_not)
 {
     every_seed ("delay=300 bound=900000 retries=2 | " LOSS "fall last rung 2", 60, one_failed);
+}
+
+static void stopped_at_gate (const struct scenario *scenario, const struct world_report *report)
+{
+    char culprit[32];
+    snprintf (culprit, sizeof (culprit), "host%u failed", scenario->hosts - 1);
+    if (report->outcome != OUTCOME_FAILED || strstr (report->sentence, culprit) == NULL ||
+        report->tally.facts[FACT_PASS_STOPPED] == 0)
+        fail_msg ("seed %llu, %u hosts: %s", (unsigned long long) scenario->seed, scenario->hosts, report->sentence);
+}
+
+/* Of two, nobody can say which one is right. */
+TEST (a_host_that_differs_at_a_gate_or_passes_it_by_is_the_cause)
+{
+    every_seed ("hosts=3 delay=300 | " LOSS "2* crash c ms ?30000 ?5000 | differ last rung 2", 60, stopped_at_gate);
+    every_seed ("hosts=5 delay=300 | " LOSS "2* crash c ms ?30000 ?5000 | skip last rung 2", 60, stopped_at_gate);
 }
 
 TEST (another_run_s_lease_is_waited_for_and_taken_over_in_time)
