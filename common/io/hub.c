@@ -8,7 +8,9 @@
 #include "common/io/link.h"
 #include "common/io/socket.h"
 
-enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows far fewer */
+enum { HOSTS_MAX_HUB = 65536 }; /* bounds the tables; the model allows fewer */
+/* When all hosts come at once, each handshake waits for the others': one cut short is work done in vain. */
+enum { HANDSHAKE_A_HOST_MS = 2 };
 /* Two connections a host, and two dead ones not noticed yet. */
 enum { DESCRIPTORS_A_HOST = 4, DESCRIPTORS_BESIDE = 256 };
 enum { THREADS = 3 }; /* libzmq's two, and the ZAP handler's */
@@ -90,7 +92,8 @@ static int channel_open (struct hub *hub, int which, const struct hub_options *o
     channel->bytes_max = control ? options->control_bytes_max : options->bulk_bytes_max;
     struct socket_kind kind = { .type = ZMQ_ROUTER,
                                 .queue_max = control ? CONTROL_QUEUE_MAX : BULK_QUEUE_MAX,
-                                .bytes_max = channel->bytes_max };
+                                .bytes_max = channel->bytes_max,
+                                .handshake_more_ms = (int) options->hosts * HANDSHAKE_A_HOST_MS };
     if (which == EVENTS) {
         channel->bytes_max = QUESTION_MAX_BYTES;
         kind.queue_max = EVENTS_QUEUE_MAX;

@@ -91,6 +91,7 @@ int accept4 (int fd, struct sockaddr *from, socklen_t *len, int flags)
 
 /* A CURVE message is 33 bytes longer than its content (RFC 26), and libzmq's limit counts them. */
 enum { CURVE_BYTES = 64 };
+enum { HANDSHAKE_MS = 5000 }; /* the default holds a silent connection's descriptor for 30 s */
 
 struct option {
     int name, value;
@@ -102,16 +103,20 @@ struct option {
     }
 
 static const struct option on_all[] = {
-    OPTION (ZMQ_LINGER, CLOSE_LINGER_MS), OPTION (ZMQ_HANDSHAKE_IVL, 5000), /* the default holds a silent connection's
-                                                                               descriptor for 30 s */
-    OPTION (ZMQ_TCP_MAXRT, 20000),        OPTION (ZMQ_HEARTBEAT_IVL, 2000), OPTION (ZMQ_HEARTBEAT_TIMEOUT, 6000),
-    OPTION (ZMQ_HEARTBEAT_TTL, 6000), /* from 65,536 ms it wraps and cuts every beat: libzmq issue 4226 */
+    OPTION (ZMQ_LINGER, CLOSE_LINGER_MS),
+    OPTION (ZMQ_TCP_MAXRT, 20000),
 };
 
 static const struct option on_servers[] = {
     OPTION (ZMQ_CURVE_SERVER, 1),
     OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody is admitted, instead of everybody */
-    OPTION (ZMQ_BACKLOG, 1024),         /* at the default of 100 a storm of joins waits for SYNs sent again */
+    OPTION (ZMQ_BACKLOG, 16384),        /* at the default of 100 a storm of joins waits for SYNs sent again */
+    /* A peer that is gone is found by the kernel: libzmq walks all its timers for each that it cancels, and beats, also
+     * with a time to live that peers ask for, would cancel one a message. */
+    OPTION (ZMQ_TCP_KEEPALIVE, 1),
+    OPTION (ZMQ_TCP_KEEPALIVE_IDLE, 6),
+    OPTION (ZMQ_TCP_KEEPALIVE_INTVL, 2),
+    OPTION (ZMQ_TCP_KEEPALIVE_CNT, 3),
 };
 
 static const struct option on_routers[] = {
@@ -120,7 +125,8 @@ static const struct option on_routers[] = {
 };
 
 static const struct option on_clients[] = {
-    OPTION (ZMQ_RECONNECT_IVL, 200), OPTION (ZMQ_RECONNECT_IVL_MAX, 5000),
+    OPTION (ZMQ_HEARTBEAT_IVL, 2000), OPTION (ZMQ_HEARTBEAT_TIMEOUT, 6000),
+    OPTION (ZMQ_RECONNECT_IVL, 200),  OPTION (ZMQ_RECONNECT_IVL_MAX, 5000),
     OPTION (ZMQ_IMMEDIATE, 1), /* nothing is queued to a connection that is not made */
 };
 
@@ -142,9 +148,10 @@ static int set_all (void *socket, const struct option *options, size_t n, struct
 
 static int set_kind (void *socket, const struct socket_kind *kind, struct err *err)
 {
-    const struct option queues[] = { OPTION (ZMQ_SNDHWM, kind->queue_max), OPTION (ZMQ_RCVHWM, kind->queue_max) };
+    const struct option own[] = { OPTION (ZMQ_SNDHWM, kind->queue_max), OPTION (ZMQ_RCVHWM, kind->queue_max),
+                                  OPTION (ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS + kind->handshake_more_ms) };
     int64_t bytes_max = (int64_t) kind->bytes_max + CURVE_BYTES;
-    if (SET_ALL (socket, on_all, err) != 0 || SET_ALL (socket, queues, err) != 0)
+    if (SET_ALL (socket, on_all, err) != 0 || SET_ALL (socket, own, err) != 0)
         return -1;
     if (kind->type == ZMQ_ROUTER && SET_ALL (socket, on_routers, err) != 0)
         return -1;

@@ -25,7 +25,8 @@ enum { USELESS_AT_ONCE = 64 };
 struct socket_kind {
     int type; /* ZMQ_ROUTER, ... */
     int queue_max;
-    uint32_t bytes_max; /* of one frame coming in */
+    uint32_t bytes_max;    /* of one frame coming in */
+    int handshake_more_ms; /* beside what every handshake may take: where many come at once */
 };
 /* A side that binds: CURVE server; the ZAP handler decides under `domain` who may connect. */
 void *socket_open_server (void *context, const struct socket_kind *kind, const char *domain,
