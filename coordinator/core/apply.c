@@ -19,8 +19,25 @@ static void apply_run_opened (struct engine *to, const struct fact_run_opened *o
     to->coord.soft.part_of_host = arena_array (&to->arena, hosts_n, sizeof (uint32_t));
 }
 
+/* A silence that begins ends no earlier. */
+static void begin_silence (struct engine *to, uint64_t at_ms)
+{
+    const struct limits *limits = &to->state.plan.limits;
+    uint64_t ends_ms = at_ms + least_u64 (limits->suspect_ms, limits->lost_ms); /* it is asked no earlier */
+    to->coord.soft.silence_ms = least_u64 (to->coord.soft.silence_ms, ends_ms);
+}
+
+static void hear_host (struct engine *to, uint32_t host, uint64_t at_ms)
+{
+    struct host_soft_state *link = &to->coord.soft.hosts[host];
+    link->received_ms = at_ms;
+    link->suspected = link->asked = false;
+    begin_silence (to, at_ms);
+}
+
 static void apply_epoch_began (struct engine *to, const struct fact *fact)
 {
+    begin_silence (to, fact->at_ms);
     for (uint32_t i = 0; i < to->state.plan.hosts.n; i++) {
         struct host *host = &to->state.hosts.items[i];
         to->coord.soft.hosts[i].received_ms = fact->at_ms;
@@ -62,9 +79,8 @@ static void apply_host_joined (struct engine *to, const struct fact *fact)
     host->asked = (struct fact_host_asked){ 0 };
     struct host_soft_state *link = &to->coord.soft.hosts[joined->host];
     link->seen_seq = 0;
-    link->received_ms = fact->at_ms;
-    link->suspected = link->asked = false;
     link->claim = (struct text){ 0 };
+    hear_host (to, joined->host, fact->at_ms);
 }
 
 static void apply_host_lost (struct engine *to, const struct fact_host_lost *lost)
@@ -347,8 +363,7 @@ static void apply_host_reported (struct engine *to, const struct fact *fact)
 {
     const struct fact_host_reported *received = &fact->of.host_reported;
     struct host_soft_state *link = &to->coord.soft.hosts[received->host];
-    link->received_ms = fact->at_ms;
-    link->suspected = link->asked = false;
+    hear_host (to, received->host, fact->at_ms);
     link->at_gate = false;
     for (uint32_t i = 0; i < received->holdings.n; i++)
         if (to->state.pass.active && attempt_key_equal (&received->holdings.items[i].key, &to->state.pass.key))

@@ -296,11 +296,14 @@ static void end_without_hosts (struct coord *coord, uint64_t now_ms, struct outb
     end_run (coord, coord->state->stop_outcome, now_ms, out);
 }
 
-static bool awaits_anybody (const struct coord *coord)
+/* Who was awaited last mostly still is. */
+static bool awaits_anybody (struct coord *coord)
 {
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        if (host_is_awaited (coord, i))
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        if (host_is_awaited (coord, coord->soft.awaited))
             return true;
+        coord->soft.awaited = (coord->soft.awaited + 1) % coord->state->plan.hosts.n;
+    }
     return false;
 }
 
@@ -356,10 +359,10 @@ static void plan_retry (struct coord *coord, uint64_t now_ms, struct outbox *out
 static bool isolation_goes_on (const struct coord *coord)
 {
     bool over = coord->state->stop.len || coord->state->rung == coord->state->plan.rungs.n;
-    bool lost = coord->state->left_n > 0;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
-        lost = lost || host_is_lost (coord, i);
-    return over && coord->state->isolation.called_for && !coord->state->isolation.over && !lost;
+    bool goes_on = over && coord->state->isolation.called_for && !coord->state->isolation.over && !coord->state->left_n;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n && goes_on; i++)
+        goes_on = !host_is_lost (coord, i);
+    return goes_on;
 }
 
 static struct text others_text (const struct coord *coord, const struct isolate_set *set, struct arena *arena)

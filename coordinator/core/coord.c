@@ -74,25 +74,22 @@ static uint64_t silence_told_at (const struct coord *coord, uint32_t host)
     return from_ms + coord->state->plan.limits.suspect_ms;
 }
 
-static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)
+static void watch_host (struct coord *coord, uint32_t host, uint64_t now_ms, struct outbox *out)
 {
     const struct limits *limits = &coord->state->plan.limits;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
-        const struct host *host = &coord->state->hosts.items[i];
-        const struct host_soft_state *link = &coord->soft.hosts[i];
-        uint64_t now = coord_to_run_clock (coord, now_ms);
-        uint64_t silent = now > link->received_ms ? now - link->received_ms : 0;
-        if (host->life != HOST_JOINED || silent < limits->suspect_ms)
-            continue;
-        if (silent >= limits->lost_ms) {
-            loss_end_host (coord, i, silence_why (coord, i, silent, &out->arena), now_ms, out);
-        } else if (silence_told_at (coord, i) <= now) {
-            struct fact *fact = outbox_add_fact (out, FACT_HOST_SUSPECTED);
-            fact->of.host_suspected = (struct fact_host_suspected){ .host = i, .silent_ms = silent };
-            coord_commit_fact (coord, fact, now_ms);
-        } else if (!link->asked && silent >= ask_after_ms (limits)) {
-            ask_host (coord, i, out);
-        }
+    const struct host_soft_state *link = &coord->soft.hosts[host];
+    uint64_t now = coord_to_run_clock (coord, now_ms);
+    uint64_t silent = now > link->received_ms ? now - link->received_ms : 0;
+    if (silent < limits->suspect_ms)
+        return;
+    if (silent >= limits->lost_ms) {
+        loss_end_host (coord, host, silence_why (coord, host, silent, &out->arena), now_ms, out);
+    } else if (silence_told_at (coord, host) <= now) {
+        struct fact *fact = outbox_add_fact (out, FACT_HOST_SUSPECTED);
+        fact->of.host_suspected = (struct fact_host_suspected){ .host = host, .silent_ms = silent };
+        coord_commit_fact (coord, fact, now_ms);
+    } else if (!link->asked && silent >= ask_after_ms (limits)) {
+        ask_host (coord, host, out);
     }
 }
 
@@ -102,6 +99,20 @@ static uint64_t silence_next (const struct coord *coord, uint32_t host)
     const struct host_soft_state *link = &coord->soft.hosts[host];
     uint64_t ask_ms = link->asked ? limits->lost_ms : least_u64 (ask_after_ms (limits), limits->lost_ms);
     return least_u64 (silence_told_at (coord, host), link->received_ms + ask_ms);
+}
+
+/* Each message begins the silence of its host anew, so the ends are looked through only when the earliest has come. */
+static void watch_silence (struct coord *coord, uint64_t now_ms, struct outbox *out)
+{
+    if (coord_to_run_clock (coord, now_ms) < coord->soft.silence_ms)
+        return;
+    coord->soft.silence_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
+        if (coord->state->hosts.items[i].life == HOST_JOINED)
+            watch_host (coord, i, now_ms, out);
+        if (coord->state->hosts.items[i].life == HOST_JOINED)
+            coord->soft.silence_ms = least_u64 (coord->soft.silence_ms, silence_next (coord, i));
+    }
 }
 
 static uint64_t join_by (const struct coord *coord)
@@ -140,45 +151,57 @@ static void deadlines_check (struct coord *coord, uint64_t now_ms, struct outbox
     acquire_check_timeout (coord, now_ms, out);
 }
 
-/* When the next wait ends; run clock. */
+static bool some_awaited (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+        if (host_is_awaited (coord, i))
+            return true;
+    return false;
+}
+
+static bool some_unstopped (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (!coord->state->pass.parts.items[i].ended && !coord->soft.parts[i].stopped)
+            return true;
+    return false;
+}
+
+static bool some_unkilled (const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (!coord->state->pass.parts.items[i].ended && !coord->soft.parts[i].killed)
+            return true;
+    return false;
+}
+
+/* Whether anybody is waited for is looked through once the time has come: until then it is as if. */
+static uint64_t if_any (const struct coord *coord, uint64_t at, bool (*some) (const struct coord *))
+{
+    return at > coord->soft.stepped_ms || some (coord) ? at : UINT64_MAX;
+}
+
+/* When the next wait ends, if it lasts so long; run clock. */
 static uint64_t deadlines_next (const struct coord *coord)
 {
-    uint64_t at = coord->soft.launch_late_ms;
-    bool awaited = false;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++) {
-        awaited |= host_is_awaited (coord, i);
-        if (coord->state->hosts.items[i].life == HOST_JOINED)
-            at = least_u64 (at, silence_next (coord, i));
-    }
-    if (awaited)
-        at = least_u64 (at, join_by (coord));
+    uint64_t at = least_u64 (coord->soft.launch_late_ms, coord->soft.silence_ms);
+    at = least_u64 (at, if_any (coord, join_by (coord), some_awaited));
     at = least_u64 (at, climb_retry_at (coord));
     if (!coord->state->pass.active)
         return at;
-    bool unstopped = false, unkilled = false, unended = false;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
-        const struct part *part = &coord->state->pass.parts.items[i];
-        unended |= !part->ended;
-        unstopped |= !part->ended && !coord->soft.parts[i].stopped;
-        unkilled |= !part->ended && !coord->soft.parts[i].killed;
-    }
-    if (unstopped)
-        at = least_u64 (at, loss_cascade_at (coord));
-    if (unkilled)
-        at = least_u64 (at, overdue_at (coord));
-    if (unended)
-        at = least_u64 (at, overdue_at (coord) + LATE_MS);
-    return at;
+    at = least_u64 (at, if_any (coord, loss_cascade_at (coord), some_unstopped));
+    at = least_u64 (at, if_any (coord, overdue_at (coord), some_unkilled));
+    return least_u64 (at, overdue_at (coord) + LATE_MS);
 }
 
 /* Call it first in a step. Messages that came while this process was suspended are not read yet, so hosts were not
  * silent. */
 static void deadlines_discount_sleep (struct coord *coord, uint64_t now_ms)
 {
-    uint64_t now = coord_to_run_clock (coord, now_ms), wanted = deadlines_next (coord);
-    bool overslept = now > wanted && now - wanted > OVERSLEPT_MS;
+    uint64_t now = coord_to_run_clock (coord, now_ms), awake_ms = now > OVERSLEPT_MS ? now - OVERSLEPT_MS : 0;
+    bool overslept = coord->soft.stepped_ms < awake_ms && deadlines_next (coord) < awake_ms;
     uint64_t slept_ms = overslept ? now - coord->soft.stepped_ms : 0;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+    for (uint32_t i = 0; i < coord->state->plan.hosts.n && slept_ms; i++)
         coord->soft.hosts[i].received_ms += slept_ms;
     coord->soft.slept_ms += slept_ms;
     coord->soft.pass_slept_ms += slept_ms;
@@ -225,7 +248,7 @@ struct coord *coord_create (void)
     struct engine *engine = mem_alloc (sizeof (*engine));
     engine->coord.state = &engine->state;
     engine->state.next_index = 1;
-    engine->coord.soft.launch_late_ms = UINT64_MAX;
+    engine->coord.soft.launch_late_ms = engine->coord.soft.silence_ms = UINT64_MAX;
     return &engine->coord;
 }
 

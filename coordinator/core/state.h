@@ -278,6 +278,8 @@ struct soft_state {
     bool climbing;             /* every host that takes part joined once */
     uint64_t stepped_ms;       /* run clock of this process's last step, or of its begin */
     uint64_t slept_ms;         /* how long this process was suspended */
+    uint32_t awaited;          /* a host: looked at first for whether any is awaited */
+    uint64_t silence_ms;       /* before then no silence of a host has an end; run clock */
     uint64_t launch_late_ms;   /* when to launch hosts whose old worker has not come back; UINT64_MAX: never */
     struct text reported_wait; /* the last reported wait; in reported_arena */
     struct arena reported_arena;
