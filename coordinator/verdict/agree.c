@@ -56,11 +56,12 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
     for (uint32_t i = 0; i < of->n; i++)
         ids[i] = of->results[i]->cache.storage;
     uint32_t agreed = majority_index (ids, of->n);
-    bool majority = majority_count_equal (ids, of->n, agreed) * 2 > of->n;
+    uint32_t agreeing = majority_count_equal (ids, of->n, agreed);
+    bool majority = agreeing * 2 > of->n;
     if (of->plan->cache.mode == CACHE_PER_HOST)
         return;
     for (uint32_t i = 0; i < of->n; i++) {
-        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && majority_count_equal (ids, of->n, i) == of->n))
+        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && agreeing == of->n))
             continue;
         if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
             continue;

@@ -57,6 +57,8 @@ struct column {
     struct text *values;   /* empty: the host has none */
     struct text *compared; /* the value, "one" for each host's own number, or "none"; empty: not known */
     struct text usual;     /* the majority's; empty: none */
+    struct text *shared;   /* OWN: what is said of hosts that have the same; empty: nothing */
+    bool divided;          /* no majority, and some do not fit the slice file */
     struct arena *arena;
 };
 
@@ -110,6 +112,38 @@ static void slice_variables_fill (struct column *column, const struct topology_h
         column->compared[i] = value.len && any ? TEXT_LIT ("one") : value.len || !known ? value : TEXT_LIT ("none");
     }
     column->usual = majority_value (column->compared, n);
+}
+
+struct owned {
+    struct text value;
+    uint32_t rank;
+};
+
+static int by_value (const void *a, const void *b)
+{
+    int order = text_order (a, b);
+    return order ? order : order_u64 (((const struct owned *) a)->rank, ((const struct owned *) b)->rank);
+}
+
+/* All of one value are told the same. */
+static void find_shared (struct column *column)
+{
+    uint32_t n = column->plan->hosts.n, *ranks = arena_array (column->arena, n, sizeof *ranks);
+    LOCAL_MEM struct owned *sorted = mem_array (n, sizeof *sorted);
+    column->shared = arena_array (column->arena, n, sizeof *column->shared);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = (struct owned){ column->values[i], i };
+    sort_items (sorted, n, sizeof *sorted, by_value);
+    for (uint32_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && text_equal (sorted[to].value, sorted[from].value); to++)
+            ranks[to - from] = sorted[to].rank;
+        if (!sorted[from].value.len || to - from < 2)
+            continue;
+        struct text who = plan_fold_hosts (column->plan, ranks, to - from, SHOWN_BYTES, column->arena);
+        who = text_format (column->arena, "and so have %.*s all: each process needs one of its own", TEXT_ARG (who));
+        for (uint32_t i = from; i < to; i++)
+            column->shared[sorted[i].rank] = who;
+    }
 }
 
 /* ---- why a host's is wrong; empty: it holds ---- */
@@ -206,33 +240,21 @@ static bool may_hold (const struct column *column, uint32_t rank)
            (!counted || !count_wrong (column, rank).len);
 }
 
-/* If hosts are divided, those that fit the slice file are right, unless all fit. */
-static bool is_right_among_divided (const struct column *column, uint32_t rank)
+/* Those that fit the slice file are right then, unless all fit. */
+static bool are_divided (const struct column *column)
 {
     bool all = true;
-    for (uint32_t i = 0; i < column->plan->hosts.n; i++)
-        all = all && (!column->compared[i].len || may_hold (column, i));
-    return !column->usual.len && !all && may_hold (column, rank);
-}
-
-static struct text shared_wrong (const struct column *column, uint32_t rank)
-{
-    uint32_t n = 0, *ranks = arena_array (column->arena, column->plan->hosts.n, sizeof *ranks);
-    for (uint32_t i = 0; i < column->plan->hosts.n; i++)
-        if (column->values[rank].len && text_equal (column->values[i], column->values[rank]))
-            ranks[n++] = i;
-    struct text who = plan_fold_hosts (column->plan, ranks, n, SHOWN_BYTES, column->arena);
-    return n < 2
-               ? (struct text){ 0 }
-               : text_format (column->arena, "and so have %.*s all: each process needs one of its own", TEXT_ARG (who));
+    for (uint32_t i = 0; i < column->plan->hosts.n && all && !column->usual.len; i++)
+        all = !column->compared[i].len || may_hold (column, i);
+    return !all;
 }
 
 static struct text why_wrong (const struct column *column, uint32_t rank)
 {
     struct text mine = column->compared[rank];
     if (column->of->kind == OWN)
-        return shared_wrong (column, rank);
-    if (is_right_among_divided (column, rank))
+        return column->shared[rank];
+    if (column->divided && may_hold (column, rank))
         return (struct text){ 0 };
     if (mine.len && !text_equal (mine, column->usual))
         return others (column, rank);
@@ -299,6 +321,10 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
             continue;
         column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
         slice_variables_fill (&column, hosts, prefix);
+        if (decisive[i].kind == OWN)
+            find_shared (&column);
+        else
+            column.divided = are_divided (&column);
         for (uint32_t rank = 0; rank < plan->hosts.n; rank++)
             if (!found[rank] && is_wrong (&column, rank, &out->items[out->n]))
                 out->n += found[rank] = true;
