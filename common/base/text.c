@@ -15,11 +15,6 @@ struct text text_of (const char *c_string)
     return (struct text){ .ptr = c_string, .len = (uint32_t) len };
 }
 
-bool text_equal (struct text a, struct text b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp (a.ptr, b.ptr, a.len) == 0);
-}
-
 bool text_is (struct text a, const char *c_string)
 {
     return text_equal (a, text_of (c_string));
@@ -44,7 +39,7 @@ bool text_is_word (struct text a, const char *const *words, size_t n)
 int text_compare (struct text a, struct text b)
 {
     uint32_t common = a.len < b.len ? a.len : b.len;
-    int order = common ? memcmp (a.ptr, b.ptr, common) : 0;
+    int order = common && a.ptr != b.ptr ? memcmp (a.ptr, b.ptr, common) : 0;
     if (order != 0)
         return order < 0 ? -1 : 1;
     return (a.len > b.len) - (a.len < b.len);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/mem.h"
 
@@ -19,7 +20,13 @@ struct text {
 #define TEXT_LIT(s) ((struct text){ .ptr = "" s, .len = sizeof (s) - 1 })
 
 struct text text_of (const char *c_string); /* NULL gives an empty slice; borrows */
-bool text_equal (struct text a, struct text b);
+/* Asked most of all. Equal texts are mostly the same one (arena_share_texts), and names of one list begin alike. */
+static inline bool text_equal (struct text a, struct text b)
+{
+    if (a.len != b.len || a.len == 0 || a.ptr == b.ptr)
+        return a.len == b.len;
+    return a.ptr[a.len - 1] == b.ptr[a.len - 1] && memcmp (a.ptr, b.ptr, a.len) == 0;
+}
 bool text_is (struct text a, const char *c_string);
 /* Equal apart from numbers (decimal or after 0x), so that hosts' own times, ids and addresses do not matter. Line
  * numbers of a source ("line 7", "prog.py:7") must be equal. */

@@ -230,14 +230,16 @@ static bool boxes_pass (struct hostset_pattern *pattern, bool neighbours, struct
     return changed;
 }
 
+/* Boxes of one coordinate always become one, of all its values: these are the ids in order. */
 static void boxes_gather (struct hostset_pattern *pattern, struct arena *arena)
 {
-    size_t cells = (size_t) pattern->n * pattern->dims;
+    bool one = pattern->dims == 1;
+    size_t cells = (size_t) (one ? 1 : pattern->n) * pattern->dims;
     pattern->boxes = arena_array (arena, cells, sizeof *pattern->boxes);
-    pattern->boxes_n = pattern->n;
+    pattern->boxes_n = one ? 1 : pattern->n;
     pattern->pairs_left = PAIRS_MAX;
     for (size_t i = 0; i < cells; i++)
-        pattern->boxes[i] = (struct number_set){ &pattern->ids[i], 1, false };
+        pattern->boxes[i] = (struct number_set){ &pattern->ids[i], one ? pattern->n : 1, false };
     while (boxes_pass (pattern, true, arena))
         continue;
     while (boxes_pass (pattern, false, arena))

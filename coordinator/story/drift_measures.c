@@ -254,6 +254,13 @@ static void drift_measures_add_attempt (struct drift_comparison *work, const str
         add_measure (list, &measure);
 }
 
+/* Measures of one kind, in a chain of their indices. */
+enum { ALIKE_MAX = 128 };
+struct alike {
+    const struct drift_measure *like;
+    uint32_t first, last;
+};
+
 int drift_measure_compare (const struct drift_measure *x, const struct drift_measure *y)
 {
     int order = text_compare (x->rung, y->rung);
@@ -268,6 +275,48 @@ static int by_what (const void *a, const void *b)
     const struct drift_measure *x = a, *y = b;
     int order = drift_measure_compare (x, y);
     return order ? order : (x->host > y->host) - (x->host < y->host);
+}
+
+static int by_like (const void *a, const void *b)
+{
+    return drift_measure_compare (((const struct alike *) a)->like, ((const struct alike *) b)->like);
+}
+
+/* Hosts come in order and measure much the same, one after the other: each is looked for behind the one before it.
+ * Returns how many kinds there are; ALIKE_MAX: too many to look through. */
+static uint32_t chain_alike (const struct drift_measures *list, struct alike *all, uint32_t *next)
+{
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < list->n && n < ALIKE_MAX; i++) {
+        uint32_t tried = 0;
+        for (at = at + 1 < n ? at + 1 : 0; tried < n && drift_measure_compare (all[at].like, &list->items[i]); tried++)
+            at = at + 1 < n ? at + 1 : 0;
+        if (tried == n)
+            all[at = n++] = (struct alike){ &list->items[i], i, i };
+        next[all[at].last] = i;
+        all[at].last = i;
+    }
+    return n;
+}
+
+static void sort_by_what (struct drift_measures *list)
+{
+    struct alike all[ALIKE_MAX];
+    LOCAL_MEM uint32_t *next = mem_array (list->n, sizeof *next);
+    uint32_t n = chain_alike (list, all, next);
+    if (n == ALIKE_MAX) {
+        sort_items (list->items, list->n, sizeof *list->items, by_what);
+        return;
+    }
+    struct drift_measures sorted = { mem_array (list->n, sizeof *sorted.items), 0, list->n };
+    sort_items (all, n, sizeof *all, by_like);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = all[i].first; k != all[i].last; k = next[k])
+            sorted.items[sorted.n++] = list->items[k];
+        sorted.items[sorted.n++] = list->items[all[i].last];
+    }
+    mem_free (list->items);
+    *list = sorted;
 }
 
 struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena)
@@ -338,7 +387,7 @@ void drift_measures_collect (struct drift_comparison *work, const struct slice_r
             if (rung->outcome == OUTCOME_PASSED)
                 drift_measures_add_attempt (work, rung, i, writer, list);
     }
-    sort_items (list->items, list->n, sizeof (*list->items), by_what);
+    sort_by_what (list);
 }
 
 uint32_t drift_measures_count_alike (const struct drift_measures *list, uint32_t from)

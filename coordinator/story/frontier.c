@@ -5,29 +5,37 @@
 
 enum { EXIT_STATUS_CANCELLED = 130 };
 
-const struct rung_receipt *frontier_latest_attempt (const struct host_receipt *host, struct text rung, enum pass pass)
+/* Of each pass; NULL: none. */
+struct latest {
+    const struct rung_receipt *of[PASS_RESTORED + 1];
+};
+
+static struct latest latest_attempts (const struct host_receipt *host, struct text rung)
 {
-    const struct rung_receipt *latest = NULL;
+    struct latest latest = { 0 };
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        const struct rung_receipt *at = &host->rungs.items[i];
+        const struct rung_receipt *at = &host->rungs.items[i], **known = &latest.of[at->pass];
         if (at->purpose == PURPOSE_ISOLATION) /* a part of the slice, to see who is at fault: it is no rung */
             continue;
-        if (at->pass == pass && text_equal (at->rung, rung) && (latest == NULL || at->attempt > latest->attempt))
-            latest = at;
+        if (text_equal (at->rung, rung) && (*known == NULL || at->attempt > (*known)->attempt))
+            *known = at;
     }
     return latest;
+}
+
+const struct rung_receipt *frontier_latest_attempt (const struct host_receipt *host, struct text rung, enum pass pass)
+{
+    return latest_attempts (host, rung).of[pass];
 }
 
 enum outcome frontier_rung_outcome (const struct host_receipt *host, struct text rung)
 {
     enum outcome worst = OUTCOME_NONE;
-    bool warmed = frontier_latest_attempt (host, rung, PASS_RESTORED) !=
-                  NULL; /* then a cold pass had passed, if not by this host */
-    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
-        const struct rung_receipt *latest = frontier_latest_attempt (host, rung, pass);
-        if (latest && !(warmed && pass == PASS_COLD))
-            worst = outcome_worst (worst, latest->outcome);
-    }
+    struct latest latest = latest_attempts (host, rung);
+    bool warmed = latest.of[PASS_RESTORED] != NULL; /* then a cold pass had passed, if not by this host */
+    for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++)
+        if (latest.of[pass] && !(warmed && pass == PASS_COLD))
+            worst = outcome_worst (worst, latest.of[pass]->outcome);
     return worst == OUTCOME_NONE ? OUTCOME_NOT_REACHED : worst;
 }
 

@@ -123,13 +123,16 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     host->attempts[fold->board->plan.rungs.items[result->key.rung].scope] = result->key.attempt;
     keep_vars (fold, &host->bundle, (const var_list *) &result->bundle);
     keep_vars (fold, &host->observed, &seen);
-    for (uint32_t i = 0; i < result->facts.n; i++) {
-        struct var fact = result->facts.items[i];
-        if (text_starts (fact.name,
+    var_list facts = { mem_array (result->facts.n, sizeof (struct var)), result->facts.n };
+    for (uint32_t i = 0; i < facts.n; i++) {
+        struct var *fact = &facts.items[i];
+        *fact = result->facts.items[i];
+        if (text_starts (fact->name,
                          "env.")) /* a program's own word for a variable; package.libkeyutils1 is no secret */
-            fact.value = text_clip (secret_redact_var (&fold->arena, &fact), TEXT_MAX_BYTES);
-        keep_vars (fold, &host->facts, &(const var_list){ &fact, 1 });
+            fact->value = text_clip (secret_redact_var (&fold->arena, fact), TEXT_MAX_BYTES);
     }
+    keep_vars (fold, &host->facts, &facts);
+    mem_free (facts.items);
     for (uint32_t i = 0; i < result->notes.n; i++)
         record_copy (&note_record, GROWING_ADD (&host->notes), &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)

@@ -75,11 +75,12 @@ void json_print_release (json_t *json, size_t flags, struct buf *out)
     LOCAL_MEM char *text = json ? json_dumps (json, flags | JSON_ENSURE_ASCII) : NULL;
     if (!text)
         mem_exit_exhausted (0);
-    for (const char *at = text; *at; at++) /* jansson leaves DEL as it is; it can stand in a string only */
-        if (*at == 0x7f)
+    for (const char *at = text, *end; *at; at = end) { /* jansson leaves DEL as it is; it can stand in a string only */
+        end = at + strcspn (at, "\x7f");
+        buf_add (out, at, (size_t) (end - at));
+        for (; *end == 0x7f; end++)
             buf_puts (out, "\\u007f");
-        else
-            buf_byte (out, (uint8_t) *at);
+    }
     buf_byte (out, '\n');
     json_decref (json);
 }
@@ -108,12 +109,13 @@ static bool stands_for_itself (char byte)
 void json_put_text (struct text text, struct buf *out)
 {
     uint32_t at = 0, character = 0;
-    text.len = text_is_utf8 (text) ? text.len : 0; /* as text_json */
     buf_byte (out, '"');
-    while (at < text.len) {
+    for (bool checked = false; at < text.len;) {
         uint32_t from = at;
         while (at < text.len && stands_for_itself (text.ptr[at]))
             at++;
+        if (at < text.len && !checked && !(checked = text_is_utf8 (text)))
+            break; /* as text_json */
         buf_add (out, text.ptr + from, at - from);
         if (at < text.len) {
             at += utf8_next (text, at, &character);
@@ -136,7 +138,8 @@ json_t *enum_json (const struct enum_names *names, uint32_t value)
 
 /* ---- records as text, straight from their tables: trees of many are many times as large ---- */
 
-enum { RECORDS_MAX = 32, FIELDS_MAX = 40, INDENT_MAX = 32, DOUBLES_KNOWN = 64, PRINTED_MAX_BYTES = 512 << 20 };
+enum { RECORDS_MAX = 32, FIELDS_MAX = 40, LABEL_BYTES = 40, INDENT_MAX = 32, DOUBLES_KNOWN = 64 };
+enum { PRINTED_MAX_BYTES = 512 << 20 };
 enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENCODE_ANY };
 
 struct printing {
@@ -145,7 +148,11 @@ struct printing {
     uint32_t depth;
     struct members { /* of a record by name */
         const struct record *of;
-        const struct field *fields[FIELDS_MAX];
+        struct member {
+            const struct field *field;
+            char label[LABEL_BYTES]; /* "NAME": , quotes and all */
+            uint32_t label_len;
+        } list[FIELDS_MAX];
     } members[RECORDS_MAX];
     struct printed_double { /* the shards of a metric have many alike */
         uint64_t bits;
@@ -157,21 +164,25 @@ struct printing {
 
 static int by_field_name (const void *a, const void *b)
 {
-    return strcmp ((*(const struct field *const *) a)->name, (*(const struct field *const *) b)->name);
+    return strcmp (((const struct member *) a)->field->name, ((const struct member *) b)->field->name);
 }
 
-static const struct field *const *members_of (struct printing *printing, const struct record *record)
+static const struct member *members_of (struct printing *printing, const struct record *record)
 {
     struct members *members = printing->members;
     while (members->of && members->of != record)
         members++;
     assert (members < printing->members + RECORDS_MAX - 1 && record->fields_n <= FIELDS_MAX);
-    for (uint32_t i = 0; !members->of && i < record->fields_n; i++)
-        members->fields[i] = &record->fields[i];
+    for (uint32_t i = 0; !members->of && i < record->fields_n; i++) {
+        struct member *member = &members->list[i];
+        member->field = &record->fields[i];
+        member->label_len = (uint32_t) snprintf (member->label, LABEL_BYTES, "\"%s\": ", member->field->name);
+        assert (member->label_len < LABEL_BYTES);
+    }
     if (!members->of)
-        sort_items (members->fields, record->fields_n, sizeof members->fields[0], by_field_name);
+        sort_items (members->list, record->fields_n, sizeof members->list[0], by_field_name);
     members->of = record;
-    return members->fields;
+    return members->list;
 }
 
 static void put_number (int64_t number, struct buf *out)
@@ -186,11 +197,10 @@ static void put_number (int64_t number, struct buf *out)
     buf_add (out, at, (size_t) (digits + sizeof digits - at));
 }
 
-static void print_line (const struct printing *printing, const char *before)
+static void print_line (const struct printing *printing, bool comma)
 {
-    static const char spaces[INDENT_MAX + 1] = "                                ";
-    buf_puts (printing->out, before);
-    buf_add (printing->out, spaces, printing->depth < INDENT_MAX ? printing->depth : INDENT_MAX);
+    static const char line[INDENT_MAX + 3] = ",\n                                ";
+    buf_add (printing->out, line + !comma, 1 + comma + (printing->depth < INDENT_MAX ? printing->depth : INDENT_MAX));
 }
 
 static void print_begin (struct printing *printing, char bracket)
@@ -203,7 +213,7 @@ static void print_end (struct printing *printing, char bracket, bool empty)
 {
     printing->depth--;
     if (!empty)
-        print_line (printing, "\n");
+        print_line (printing, false);
     buf_byte (printing->out, (uint8_t) bracket);
 }
 
@@ -213,11 +223,12 @@ static void print_tree (const struct printing *printing, json_t *json)
     LOCAL_BUF text = { .max = printing->out->max };
     json_print_release (json, LAYOUT, &text);
     printing->out->overflow |= text.overflow;
-    for (size_t i = 0; i + 1 < text.len; i++)
-        if (text.ptr[i] == '\n')
-            print_line (printing, "\n");
-        else
-            buf_byte (printing->out, text.ptr[i]);
+    for (size_t at = 0, len; at < text.len; at += len + 1) {
+        len = (size_t) ((const uint8_t *) memchr (text.ptr + at, '\n', text.len - at) - (text.ptr + at));
+        if (at)
+            print_line (printing, false);
+        buf_add (printing->out, text.ptr + at, len);
+    }
 }
 
 /* As jansson prints it, without a tree where there is no exponent. */
@@ -258,7 +269,7 @@ static void print_variables (struct printing *printing, const struct field *fiel
         const struct var *var = printing->sorted[i];
         if (i + 1 < list->n && text_equal (var->name, ((const struct var *) printing->sorted[i + 1])->name))
             continue;
-        print_line (printing, told++ ? ",\n" : "\n");
+        print_line (printing, told++ > 0);
         json_put_text (var->name, printing->out);
         buf_puts (printing->out, ": ");
         if (field->of == &number_record)
@@ -276,7 +287,7 @@ static void print_list (struct printing *printing, const struct field *field, co
     const struct field item = field_describe_item (field);
     print_begin (printing, '[');
     for (uint32_t i = 0; i < list->n && !printing->out->overflow; i++) {
-        print_line (printing, i ? ",\n" : "\n");
+        print_line (printing, i > 0);
         print_value (printing, &item, (const char *) list->items + i * field_item_bytes (field));
         buf_drain (printing->out);
     }
@@ -287,24 +298,25 @@ static void print_object (struct printing *printing, const struct record *record
 {
     const struct json_rules *rules = printing->rules;
     json_auto_t *more = rules && rules->more ? rules->more (rules->owner, record, value) : NULL;
-    const struct field *const *field = members_of (printing, record), *const *end = field + record->fields_n;
+    const struct member *member = members_of (printing, record), *end = member + record->fields_n;
     void *extra = json_object_iter (more);
     print_begin (printing, '{');
-    for (bool first = true; field < end || extra; first = false) {
+    for (bool first = true; member < end || extra; first = false) {
         const char *name = extra ? json_object_iter_key (extra) : NULL;
-        int order = !extra ? 1 : field == end ? -1 : strcmp (name, (*field)->name);
-        print_line (printing, first ? "\n" : ",\n");
-        buf_byte (printing->out, '"');
-        buf_puts (printing->out, order > 0 ? (*field)->name : name);
-        buf_puts (printing->out, "\": ");
+        int order = !extra ? 1 : member == end ? -1 : strcmp (name, member->field->name);
+        print_line (printing, !first);
+        if (order <= 0)
+            buf_printf (printing->out, "\"%s\": ", name);
+        else
+            buf_add (printing->out, member->label, member->label_len);
         if (order <= 0)
             print_tree (printing, json_incref (json_object_iter_value (extra)));
-        else if (rules && rules->unknown (record, value, *field))
+        else if (rules && rules->unknown (record, value, member->field))
             buf_puts (printing->out, "null");
         else
-            print_value (printing, *field, (const char *) value + (*field)->offset);
+            print_value (printing, member->field, (const char *) value + member->field->offset);
         extra = order <= 0 ? json_object_iter_next (more, extra) : extra;
-        field += order >= 0;
+        member += order >= 0;
     }
     print_end (printing, '}', false);
 }
