@@ -1,4 +1,5 @@
 /* hosts.c - the hosts of a slice, in rank order (host sets, maps with an address, or a source), and its groups. */
+#include <search.h>
 #include <string.h>
 
 #include "common/conf/address.h"
@@ -8,22 +9,33 @@
 /* ---- host list ---- */
 
 /* The hosts of a slice while they are being read: added in rank order, reduced, then checked together. It knows each
- * one's place, for reports of repeats. About 1 MiB: lives on the heap, for one draft_hosts. */
+ * one's place, for reports of repeats. Large, but only what is used of it takes memory: lives on the heap, for one
+ * draft_hosts. */
 struct host_list {
     struct draft *draft;
     const struct yaml_node *where[HOSTS_MAX];
     struct plan_host hosts[HOSTS_MAX];
     uint32_t n;
-    bool full; /* too many hosts: reported once */
+    void *by_name; /* tsearch(3), of `hosts` */
+    bool full;     /* too many hosts: reported once */
 };
 
 /* The index of the host of this name; list->n: none. */
 static uint32_t hosts_find (const struct host_list *list, struct text name)
 {
-    uint32_t at = 0;
-    while (at < list->n && !text_equal (list->hosts[at].name, name))
-        at++;
-    return at;
+    struct plan_host *const *found = tfind (&name, &list->by_name, text_order);
+    return found ? (uint32_t) (*found - list->hosts) : list->n;
+}
+
+static void keep_last (struct host_list *list)
+{
+    if (!tsearch (&list->hosts[list->n++], &list->by_name, text_order))
+        mem_exit_exhausted (sizeof (void *));
+}
+
+static void nothing (void *host)
+{
+    (void) host;
 }
 
 /* Adds a host. Its address and ssh route follow from the launcher and its name if not given. A repeated name is reported. */
@@ -50,7 +62,8 @@ static void host_list_add (struct host_list *list, const struct yaml_node *node,
         host.address = local ? TEXT_LIT ("127.0.0.1") : ipv6.len > 0 ? ipv6 : host.name;
     host.place = list->n;
     list->where[list->n] = node;
-    list->hosts[list->n++] = host;
+    list->hosts[list->n] = host;
+    keep_last (list);
 }
 
 static const char *folded (struct draft *draft, const struct text *names, uint32_t n)
@@ -83,17 +96,20 @@ static int hosts_choose (const struct host_list *list, const struct yaml_node *n
 
 static void hosts_keep (struct host_list *list, const struct choice *choice, bool named)
 {
-    uint32_t kept = 0;
+    uint32_t n = list->n;
     text_list *out = &list->draft->excluded;
-    for (uint32_t i = 0; i < list->n; i++) {
+    tdestroy (list->by_name, nothing);
+    list->by_name = NULL;
+    list->n = 0;
+    for (uint32_t i = 0; i < n; i++) {
         if (choice->named[i] != named) {
             out->items[out->n++] = list->hosts[i].name;
             continue;
         }
-        list->where[kept] = list->where[i];
-        list->hosts[kept++] = list->hosts[i];
+        list->where[list->n] = list->where[i];
+        list->hosts[list->n] = list->hosts[i];
+        keep_last (list);
     }
-    list->n = kept;
 }
 
 static void take_out (struct host_list *list, const struct yaml_node *node)
@@ -376,6 +392,7 @@ void draft_hosts (struct draft *draft)
     /* With a host missing, the mesh and the writer would be found wrong as well. */
     if (draft->problems->errors == errors_before)
         hosts_finish (list, value->node);
+    tdestroy (list->by_name, nothing);
 }
 
 /* ---- host sets of the slice file: plain, or with groups by name ---- */

@@ -21,7 +21,7 @@
 enum {
     HOST_NAME_MAX_BYTES = 253, /* RFC 1123: of a whole name, and of what stands between two dots */
     HOST_LABEL_MAX_BYTES = 63,
-    HOSTS_MAX = 4096, /* of a slice */
+    HOSTS_MAX = 16384, /* of a slice */
 };
 
 bool host_name_valid (struct text name);

@@ -17,7 +17,7 @@
 
 /* Messages have few items; a first fact of 4096 hosts, 64 rungs with files and arguments, and 1,024 signatures has some
  * 830,000. */
-enum { WIRE_DEPTH_MAX = 12, WIRE_ITEMS_MAX = 16384, WIRE_RECORD_ITEMS_MAX = 1 << 20 };
+enum { WIRE_DEPTH_MAX = 12, WIRE_ITEMS_MAX = 16384, WIRE_RECORD_ITEMS_MAX = 1 << 22 };
 
 void wire_put_record (struct buf *out, const struct record *record, const void *value);
 int wire_get_record (struct text bytes, const struct record *record, void *out, struct arena *arena, struct err *err);

@@ -119,7 +119,7 @@ uint64_t coord_seen_seq (const struct coord *coord, uint32_t host);
 struct text coord_worker_key (const struct coord *coord, uint32_t host);
 /* The process of a joined worker; false: it is not joined. */
 bool coord_worker_process (const struct coord *coord, uint32_t host, uint64_t *pid, uint64_t *pid_start);
-/* Hosts that have not ended in the running pass, into `hosts` (HOSTS_MAX items); NULL: only whether there is one. */
+/* Hosts that have not ended in the running pass, into `hosts` (as many items as the plan has hosts); NULL: only whether there is one. */
 uint32_t coord_awaited_hosts (const struct coord *coord, struct attempt_key *key, uint32_t *hosts);
 bool coord_ended (const struct coord *coord, uint32_t *exit_status);
 bool coord_is_cancelled (const struct coord *coord);

@@ -121,7 +121,7 @@ static void record_hosts (const struct proving *proving, const struct reduction_
     for (uint32_t i = 0; i < verdict->culprits_n; i++)
         if (proving->verdicts[verdict->culprits[i].host].outcome != OUTCOME_CASCADE)
             judged->culprits.items[judged->culprits.n++] = host_of (proving, verdict->culprits[i].host);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && verdict->contradicted; i++)
         if (verdict->contradicted[i])
             judged->contradicted.items[judged->contradicted.n++] =
                 (struct contradicted_count){ host_of (proving, i), verdict->contradicted[i] };

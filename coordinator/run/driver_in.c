@@ -261,7 +261,7 @@ static void tell_outputs (struct driver *driver)
     driver->outputs_told_ms = driver->now_ms;
     LOCAL_ARENA arena = { 0 };
     struct fact_output_awaited told = { 0 };
-    uint32_t *hosts = arena_array (&arena, HOSTS_MAX, sizeof (*hosts));
+    uint32_t *hosts = arena_array (&arena, coord_plan (driver->coord)->hosts.n, sizeof (*hosts));
     uint32_t n = coord_awaited_hosts (driver->coord, &told.key, hosts);
     if (n) { /* also without output, so that nobody waits for it */
         struct core_input in = { .kind = IN_OUTPUT, .output = &told };

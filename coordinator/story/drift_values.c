@@ -313,12 +313,15 @@ struct text drift_without_place (struct text value, struct text host, uint32_t r
 
 uint32_t *drift_index_of_rank (const struct drift_hosts *hosts, struct arena *arena, uint32_t *ranks_n)
 {
-    *ranks_n = hosts->n ? HOSTS_MAX + 1 : 0;
+    *ranks_n = 0;
+    for (uint32_t i = 0; i < hosts->n; i++)
+        if (hosts->receipts[i] && hosts->receipts[i]->rank >= *ranks_n)
+            *ranks_n = hosts->receipts[i]->rank + 1;
     uint32_t *index = arena_array (arena, *ranks_n, sizeof (*index));
     for (uint32_t rank = 0; rank < *ranks_n; rank++)
         index[rank] = DRIFT_NO_HOST;
     for (uint32_t i = 0; i < hosts->n; i++)
-        if (hosts->receipts[i] && hosts->receipts[i]->rank < *ranks_n)
+        if (hosts->receipts[i])
             index[hosts->receipts[i]->rank] = i;
     return index;
 }

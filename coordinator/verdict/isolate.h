@@ -10,7 +10,7 @@
 #include "common/model/fact.h"
 
 /* 2 * log2 (HOSTS_MAX) + 4. */
-enum { ISOLATE_TRIALS_MAX = 28 };
+enum { ISOLATE_TRIALS_MAX = 32 };
 
 /* ---- is it called for? ---- */
 

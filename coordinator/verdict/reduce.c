@@ -26,7 +26,7 @@ static bool all_reported (const struct reduction_input *in, struct reduction_ver
 {
     for (uint32_t host = 0; host < in->hosts; host++)
         if (in->metrics[host] == NULL) {
-            miss (out, (int) host);
+            out->missing[out->missing_n++] = host;
             reduce_blame_host_of (out, host, PROOF_UNPROVED, "this host did not report the metric");
         }
     if (out->missing_n)
@@ -351,9 +351,10 @@ static void say_tolerance (const struct reduction_input *in, const struct reduce
 
 void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out, struct arena *arena)
 {
-    memset (out, 0, sizeof (*out));
-    out->proof = PROOF_UNPROVED;
-    out->value = NAN;
+    *out = (struct reduction_verdict){ .proof = PROOF_UNPROVED, .value = NAN };
+    out->missing = arena_array (arena, in->hosts, sizeof (*out->missing));
+    out->culprits = arena_array (arena, in->hosts, sizeof (*out->culprits));
+    out->contradicted = arena_array (arena, in->hosts, sizeof (*out->contradicted));
     uint32_t axes = 0;
     if (!readable (in, out, &axes))
         return;

@@ -42,20 +42,19 @@ struct reduce_culprit {
 
 struct reduction_verdict {
     enum proof proof;
-    double value;                /* of the first host with a right report, else of the first with any */
-    uint32_t missing[HOSTS_MAX]; /* hosts whose contribution is absent */
+    double value;      /* of the first host with a right report, else of the first with any */
+    uint32_t *missing; /* hosts whose contribution is absent */
     uint32_t missing_n;
-    double tolerance;      /* allowed tolerance; 0: nothing could be compared */
-    char tolerance_of[64]; /* its origin: "bfloat16, 4 devices" or "rung, 4 devices" */
-    char why[384];         /* one clause for people; empty when proved */
-    struct reduce_culprit
-        culprits[HOSTS_MAX]; /* rising; none: it is proved, or no host stands out, so all are at fault */
+    double tolerance;                /* allowed tolerance; 0: nothing could be compared */
+    char tolerance_of[64];           /* its origin: "bfloat16, 4 devices" or "rung, 4 devices" */
+    char why[384];                   /* one clause for people; empty when proved */
+    struct reduce_culprit *culprits; /* rising; none: it is proved, or no host stands out, so all are at fault */
     uint32_t culprits_n;
-    uint64_t contradicted[HOSTS_MAX]; /* per host: at least how many of its earlier values fail the proof */
+    uint64_t *contradicted; /* per host: at least how many of its earlier values fail the proof; NULL: not asked */
 };
 
 const struct metric *reduce_first_reported (const struct reduction_input *in); /* NULL: none */
-/* The culprits' reasons live in `arena`. */
+/* Lists and the culprits' reasons live in `arena`. */
 void reduce_judge_metric (const struct reduction_input *in, struct reduction_verdict *out, struct arena *arena);
 
 /* ---- reduce_device.c: explains the sums of one device; private to reduce*.c ---- */

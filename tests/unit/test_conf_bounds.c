@@ -97,7 +97,7 @@ static const struct bound bounds[] = {
       "the name of the pin set is 1024 bytes long, expected at most 1023" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\npins: ", "x", 4097, "\n",
       "a value of 4097 bytes, expected at most 4096" },
-    { "slice.yaml", "slice: s\nhosts: [", "h%d,", 4097, "]\nprofile: p\nladder: l\n", "more than 4096 hosts" },
+    { "slice.yaml", "slice: s\nhosts: [", "h%d,", 16385, "]\nprofile: p\nladder: l\n", "more than 16384 hosts" },
     { "slice.yaml", "slice: s\nhosts: [", "h%d,", 17, "]\nprofile: p\nladder: l\nmesh: {a: 8, b: 8}\n",
       "multiply to 64 devices, expected 34" },
     { "slice.yaml", "slice: s\nhosts: h[0-1]\nprofile: p\nladder: l\nsignatures: [", "jax,", 17, "]\n",

@@ -119,7 +119,7 @@ TEST_ON (huge, the_largest_run_has_few_series)
         assert_int_equal (count (&out, ",state=\"failed\",owner=\"host\"} 1\n"),
                           3); /* before all that fell with them */
         assert_has (&out, "sliceup_failing_hosts_unnamed{slice=");
-        assert_has (&out, "} 4032\n");
+        assert_has (&out, "} 16320\n");
         assert_true (count (&out, "{slice=") == series);
         assert_in_range (count (&out, "rung=\"other\",pass="), 3, 3 * MARK_N + 4);
         buf_release (&out);

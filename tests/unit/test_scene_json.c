@@ -10,6 +10,7 @@
 #include "test.h"
 
 enum {
+    PROMISED_HOSTS = 4096, /* docs/spec/web.md */
     GATES = 64,
     RUNGS = 12,
     PASS_GROUPS = 12,
@@ -26,13 +27,13 @@ struct picture {
     struct arena arena;
     struct board board;
     struct scene scene;
-    struct plan_host hosts[HOSTS_MAX];
-    struct scene_tile tiles[HOSTS_MAX];
-    uint8_t cells[HOSTS_MAX][RUNGS];
+    struct plan_host hosts[PROMISED_HOSTS];
+    struct scene_tile tiles[PROMISED_HOSTS];
+    uint8_t cells[PROMISED_HOSTS][RUNGS];
     struct rung plan_rungs[RUNGS];
     struct board_rung rungs[RUNGS];
     struct scene_group groups[SCENE_GROUPS_MAX];
-    uint32_t ranks[HOSTS_MAX];
+    uint32_t ranks[PROMISED_HOSTS];
     struct board_metric metrics[BOARD_METRICS_MAX];
     struct gate_wait gates[GATES];
     const struct gate_wait *gate_list[GATES];
@@ -280,7 +281,7 @@ static void fill_with_long_texts (struct picture *picture)
                                                              .line = text,
                                                              .cause = text,
                                                              .next = text,
-                                                             .hosts = { picture->ranks, HOSTS_MAX / 2 } },
+                                                             .hosts = { picture->ranks, PROMISED_HOSTS / 2 } },
                                                    .names = text,
                                                    .cause_host = i,
                                                    .cause_group = 63,
@@ -291,7 +292,7 @@ static void fill_with_long_texts (struct picture *picture)
         picture->gates[i] = (struct gate_wait){ .key = { 0, PASS_RESTORED, 0 },
                                                 .word = board_words_take (picture->board.words, text),
                                                 .last = 4095,
-                                                .hosts_n = HOSTS_MAX,
+                                                .hosts_n = PROMISED_HOSTS,
                                                 .longest_ms = 3600000 };
     for (uint32_t i = 0; i < FEED_NOTES_KEPT; i++) {
         picture->notes[i] = (struct feed_note){ .number = i + 1, .text = text_clip (text, 300) };
@@ -311,9 +312,9 @@ static void fill_with_long_texts (struct picture *picture)
 /* Every second host has failed at every rung. */
 static void fill_alternating (struct picture *picture)
 {
-    for (uint32_t i = 0; i < HOSTS_MAX / 2; i++)
+    for (uint32_t i = 0; i < PROMISED_HOSTS / 2; i++)
         picture->ranks[i] = 2 * i;
-    for (uint32_t i = 0; i < HOSTS_MAX; i += 2) {
+    for (uint32_t i = 0; i < PROMISED_HOSTS; i += 2) {
         memset (picture->cells[i], MARK_FAILED, RUNGS);
         picture->tiles[i].now = MARK_FAILED;
         picture->tiles[i].phase = TEXT_LIT ("step");
@@ -327,7 +328,7 @@ static void fill_at_random (struct picture *picture)
     static const enum scene_mark over[] = { MARK_PASSED,  MARK_NOT_REACHED, MARK_CASCADE, MARK_CANCELLED,
                                             MARK_BLOCKED, MARK_TIMED_OUT,   MARK_LOST,    MARK_FAILED };
     struct rng rng = rng_seed (17);
-    for (uint32_t i = 0; i < HOSTS_MAX; i++) {
+    for (uint32_t i = 0; i < PROMISED_HOSTS; i++) {
         for (uint32_t k = 0; k < RUNGS - 1; k++)
             picture->cells[i][k] = (uint8_t) over[rng_below (&rng, sizeof over / sizeof over[0])];
         picture->cells[i][RUNGS - 1] = (uint8_t) rng_below (&rng, MARK_SILENT);
@@ -340,7 +341,7 @@ static void fill_at_random (struct picture *picture)
 TEST (an_ordinary_state_is_small)
 {
     size_t bytes;
-    struct picture *picture = picture_create (HOSTS_MAX);
+    struct picture *picture = picture_create (PROMISED_HOSTS);
     json_decref (state_of (picture, 0, &bytes));
     print_message ("first state of 4,096 hosts by 12 rungs: %zu bytes\n", bytes);
     assert_in_range (bytes, 1, ORDINARY_BYTES);
@@ -376,7 +377,7 @@ static void expect_bounds (struct picture *picture, const char *what)
 
 TEST (the_worst_state_is_bounded)
 {
-    struct picture *picture = picture_create (HOSTS_MAX);
+    struct picture *picture = picture_create (PROMISED_HOSTS);
     fill_with_long_texts (picture);
     fill_alternating (picture);
     expect_bounds (picture, "alternating");
@@ -458,10 +459,10 @@ TEST (the_last_notes_are_told_and_long_ones_cut)
 TEST (a_bad_rung_is_a_small_state_and_a_smaller_update)
 {
     size_t bytes;
-    struct picture *picture = picture_create (HOSTS_MAX);
+    struct picture *picture = picture_create (PROMISED_HOSTS);
     fill_with_long_texts (picture);
     fill_alternating (picture);
-    for (uint32_t i = 0; i < HOSTS_MAX; i++)
+    for (uint32_t i = 0; i < PROMISED_HOSTS; i++)
         memset (picture->cells[i], MARK_PASSED, RUNGS - 1);
     picture->scene.groups_n = PASS_GROUPS;
     memset (picture->long_text, 'x', sizeof picture->long_text);
@@ -479,7 +480,7 @@ TEST (a_bad_rung_is_a_small_state_and_a_smaller_update)
 /* What did not change is not sent again, and what is sent is cut as it was. */
 TEST (an_update_has_the_groups_that_changed)
 {
-    struct picture *picture = picture_create (HOSTS_MAX);
+    struct picture *picture = picture_create (PROMISED_HOSTS);
     fill_with_long_texts (picture);
     fill_at_random (picture);
     json_t *whole = state_of (picture, 0, NULL);
