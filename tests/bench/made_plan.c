@@ -51,9 +51,9 @@ void bench_make_plan (struct plan *plan, const struct bench_options *options, st
     plan_rungs (plan, options->rounds, arena);
     plan_profile (plan);
     plan->cache = (struct cache_plan){ .mode = CACHE_OFF };
-    plan->limits = (struct limits){ .join_ms = 60000,
-                                    .suspect_ms = 5000,
-                                    .lost_ms = 30000,
+    plan->limits = (struct limits){ .join_ms = 600000,
+                                    .suspect_ms = 60000, /* a busy machine is none of the run's silences */
+                                    .lost_ms = 600000,
                                     .orphan_ms = 120000,
                                     .exit_ms = 1800000,
                                     .cascade_ms = 5000,

@@ -8,7 +8,7 @@
 #include "peer.h"
 #include "usage.h"
 
-enum { EVENTS_A_PASS = 256, BEATS_EVERY_MS = 50, SOCKETS_MAX = 16384, GIVE_UP_MS = 120000 };
+enum { EVENTS_A_PASS = 256, BEATS_EVERY_MS = 50, SOCKETS_MAX = 16384, GIVE_UP_MS = 600000 };
 
 struct peers {
     struct peer_world world;
