@@ -133,6 +133,36 @@ TEST_ON (slice, what_the_profile_makes_of_a_number_is_compared)
     assert_string_equal (found (slice), "");
 }
 
+static size_t bytes_a_host (uint32_t hosts)
+{
+    static struct slice slice;
+    slice_open (&slice);
+    struct topology_host *told = arena_array (&slice.arena, hosts, sizeof *told);
+    struct topology_findings found = { arena_array (&slice.arena, hosts, sizeof *found.items), 0 };
+    struct var rank = { TEXT_LIT ("env.RANK"), TEXT_LIT ("0") };
+    slice.plan.hosts.items = arena_array (&slice.arena, hosts, sizeof *slice.plan.hosts.items);
+    slice.plan.hosts.n = hosts;
+    slice.inherit[0] = TEXT_LIT ("RANK");
+    slice.plan.profile.inherit.n = 1;
+    for (uint32_t i = 0; i < hosts; i++) {
+        slice.plan.hosts.items[i].name = text_format (&slice.arena, "v6e-%u", i);
+        told[i] = (struct topology_host){ &rank, 1 };
+    }
+    size_t before = slice.arena.used_bytes;
+    slice_variables_judge_hosts (&slice.plan, told, "env.", &slice.arena, &found);
+    size_t bytes = (slice.arena.used_bytes - before) / hosts;
+    assert_int_equal (found.n, hosts);
+    assert_has (text_copy (&slice.arena, found.items[hosts - 1].what).ptr, "has RANK 0, and so have v6e-[0-");
+    arena_release (&slice.arena);
+    return bytes;
+}
+
+/* A list of all hosts for each of them would be a gigabyte for the largest slice. */
+TEST (a_host_takes_no_more_in_a_large_slice)
+{
+    assert_in_range (bytes_a_host (4096), 1, 2 * bytes_a_host (256));
+}
+
 /* ---- in a pass ---- */
 
 struct told_pass {
