@@ -104,7 +104,7 @@ struct option {
 
 static const struct option on_all[] = {
     OPTION (ZMQ_LINGER, CLOSE_LINGER_MS),
-    OPTION (ZMQ_TCP_MAXRT, 20000),
+    OPTION (ZMQ_TCP_MAXRT, 20000), /* until then what was sent into a cut may still come */
 };
 
 static const struct option on_servers[] = {
@@ -113,8 +113,9 @@ static const struct option on_servers[] = {
     OPTION (ZMQ_BACKLOG, 16384),        /* at the default of 100 a storm of joins waits for SYNs sent again */
     /* A peer that is gone is found by the kernel: libzmq walks all its timers for each that it cancels, and beats, also
      * with a time to live that peers ask for, would cancel one a message. */
+    OPTION (ZMQ_TCP_MAXRT, 6000), /* bounds both what is not acknowledged and the probes */
     OPTION (ZMQ_TCP_KEEPALIVE, 1),
-    OPTION (ZMQ_TCP_KEEPALIVE_IDLE, 6),
+    OPTION (ZMQ_TCP_KEEPALIVE_IDLE, 2),
     OPTION (ZMQ_TCP_KEEPALIVE_INTVL, 2),
     OPTION (ZMQ_TCP_KEEPALIVE_CNT, 3),
 };
