@@ -531,7 +531,8 @@ static struct scenario scenario_of (uint64_t seed, struct theatre *theatre)
         &scenario,
         "delay=500 bound=9000000 writers=2 splits retries=?3 min-hosts=?3 | loss all ms 0 150000 ?10 | "
         "?3* crash h? ms ?30000 | 33% fall last rung 2 | 25% stall h? rung 2 ?4 | "
-        "25% fall h? rung 1 | 16% tamper c ms 0 | 25% stranger last any 0 | 50% trip h? any 0 ?3",
+        "25% fall h? rung 1 | 16% tamper c ms 0 | 25% stranger last any 0 | 50% trip h? "
+        "any 0 ?3",
         &rng);
     scenario.climb.keep_going = rng_below (&rng, 2);
     scenario.climb.fail_fast = rng_below (&rng, 4) == 0;
@@ -561,7 +562,7 @@ TEST (what_changed_since_makes_the_whole)
         theatre_close (&theatre);
     }
     assert_true (looked_for > WORLDS && cascades > 0);
-    assert_true (taken > WORLDS && hidden > WORLDS && cut > WORLDS && unknown > 0);
+    assert_true (taken > WORLDS && hidden > WORLDS && cut > WORLDS / 4 && unknown > 0);
 }
 
 TEST (so_it_does_of_facts_that_no_coordinator_would_make)
