@@ -63,7 +63,9 @@ static const struct field welcome_fields[] = { F_U64 (1, struct msg_welcome, hea
                                                F_RECORD (2, struct msg_welcome, limits, &limits_record),
                                                F_U64 (3, struct msg_welcome, index, UINT64_MAX),
                                                F_U64 (4, struct msg_welcome, asked_ms, COUNT_MAX),
-                                               F_U64 (5, struct msg_welcome, wall_ms, SECRET_MAX) };
+                                               F_U64 (5, struct msg_welcome, wall_ms, SECRET_MAX),
+                                               F_U64 (6, struct msg_welcome, pid, COUNT_MAX),
+                                               F_U64 (7, struct msg_welcome, pid_start, COUNT_MAX) };
 
 static const struct field refuse_fields[] = { F_TEXT (1, struct msg_refuse, why, TEXT_MAX_BYTES),
                                               F_U32 (2, struct msg_refuse, major, UINT32_MAX),

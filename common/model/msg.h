@@ -103,6 +103,7 @@ struct msg_welcome {
     struct limits limits;
     uint64_t index;
     uint64_t asked_ms, wall_ms; /* of what it answers, and the coordinator's wall clock; 0: not known */
+    uint64_t pid, pid_start;    /* of the process whose HELLO it answers; a host's next one is not meant */
 };
 struct msg_refuse {
     struct text why;

@@ -200,6 +200,8 @@ static void send_welcome (struct coord *coord, uint32_t host, struct outbox *out
     msg->of.welcome.heartbeat_ms = beat_ms (&coord->state->plan.limits);
     msg->of.welcome.limits = coord->state->plan.limits;
     msg->of.welcome.asked_ms = coord->soft.hosts[host].own_ms;
+    msg->of.welcome.pid = coord->state->hosts.items[host].pid;
+    msg->of.welcome.pid_start = coord->state->hosts.items[host].pid_start;
 }
 
 /* A worker that runs counts a beat each period, also those that are lost, and sends each with its time. What waited in the

@@ -207,6 +207,12 @@ static void receive_in_session (struct member *member, const struct msg *msg, ui
     }
 }
 
+/* The HELLO of a process that died may be read after it: then its answer comes to the next one of the host. */
+static bool is_for_us (const struct member *member, const struct msg_welcome *welcome)
+{
+    return !welcome->pid || (welcome->pid == member->pid && welcome->pid_start == member->pid_start);
+}
+
 static void member_receive (struct member *member, const struct msg *msg, uint64_t now_ms, struct member_outbox *out)
 {
     /* Ignores other runs, and older epochs, whose coordinators were replaced. */
@@ -220,7 +226,8 @@ static void member_receive (struct member *member, const struct msg *msg, uint64
         return;
     member->received_ms = now_ms;
     if (msg->kind == MSG_WELCOME) {
-        receive_welcome (member, msg, now_ms, out);
+        if (is_for_us (member, &msg->of.welcome))
+            receive_welcome (member, msg, now_ms, out);
         return;
     }
     if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */
