@@ -58,7 +58,7 @@ int proc_boot_id (char id[PROC_BOOT_ID_BYTES], struct err *err)
 /* Blanks, tabs, newlines and backslashes stand as three octal digits. */
 static const char *decoded (struct text raw, struct arena *arena)
 {
-    char *copy = (char *) text_copy (arena, raw).ptr, *to = copy;
+    char *copy = (char *) text_format (arena, "%.*s", TEXT_ARG (raw)).ptr, *to = copy;
     for (const char *from = copy; *from; from++) {
         unsigned code;
         if (from[0] == '\\' && sscanf (from, "\\%3o", &code) == 1 && code < 256) {

@@ -243,40 +243,6 @@ static void logs_say (struct tails *tails, uint32_t at, bool held)
     tails->logs->lost |= lost;
 }
 
-/* The coordinator writes logs behind the facts, so an output stays until it is whole, or for LAST_LOOKS. */
-static bool is_over (struct tails *tails, uint32_t at)
-{
-    struct tail *tail = &tails->items[at];
-    bool runs = tails->board->running && attempt_key_equal (&tail->source.key, &tails->board->key);
-    bool whole = log_told_whole (&tails->logs->told, &tail->source, tail->offset);
-    return !runs && tail->looks++ > 0 && (whole || tail->looks > LAST_LOOKS);
-}
-
-/* The hosts of a pass that has just begun, and of earlier ones those whose output is still coming. */
-static void refresh (struct tails *tails)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < tails->n; i++) {
-        if (is_over (tails, i))
-            logs_say (tails, i, true);
-        else
-            tails->items[kept++] = tails->items[i];
-    }
-    if (kept != tails->n)
-        tails->said = 0;
-    tails->n = kept;
-    if (!tails->board->running || attempt_key_equal (&tails->board->key, &tails->key))
-        return;
-    tails->key = tails->board->key;
-    for (uint32_t i = 0; i < tails->board->plan.hosts.n; i++) {
-        struct log_source source = { i, tails->key };
-        if (!tails->board->hosts[i].in_pass || !log_filter_takes (&tails->logs->filter, &source))
-            continue;
-        tails->items = mem_room (tails->items, tails->n, &tails->capacity, 16, sizeof (*tails->items));
-        tails->items[tails->n++] = (struct tail){ .source = source };
-    }
-}
-
 /* Whole lines only, unless a line is longer than a piece or nothing more will come. */
 static uint32_t whole_lines (const char *piece, uint32_t len, bool last)
 {
@@ -305,6 +271,42 @@ static void grow (struct tails *tails, uint32_t at, bool last)
     }
     if (len < 0 || (fd < 0 && errno != ENOENT))
         log_detail (&tails->logs->cli->log, "%s cannot be read: %s", path, strerror (errno));
+}
+
+/* The coordinator writes logs behind the facts, so an output stays until it is whole, or for LAST_LOOKS. */
+static bool is_over (struct tails *tails, uint32_t at)
+{
+    struct tail *tail = &tails->items[at];
+    bool runs = tails->board->running && attempt_key_equal (&tail->source.key, &tails->board->key);
+    bool whole = log_told_whole (&tails->logs->told, &tail->source, tail->offset);
+    return !runs && tail->looks++ > 0 && (whole || tail->looks > LAST_LOOKS);
+}
+
+/* The hosts of a pass that has just begun, and of earlier ones those whose output is still coming. */
+static void refresh (struct tails *tails)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < tails->n; i++) {
+        if (!is_over (tails, i)) {
+            tails->items[kept++] = tails->items[i];
+            continue;
+        }
+        grow (tails, i, true); /* also what has no end of a line */
+        logs_say (tails, i, true);
+    }
+    if (kept != tails->n)
+        tails->said = 0;
+    tails->n = kept;
+    if (!tails->board->running || attempt_key_equal (&tails->board->key, &tails->key))
+        return;
+    tails->key = tails->board->key;
+    for (uint32_t i = 0; i < tails->board->plan.hosts.n; i++) {
+        struct log_source source = { i, tails->key };
+        if (!tails->board->hosts[i].in_pass || !log_filter_takes (&tails->logs->filter, &source))
+            continue;
+        tails->items = mem_room (tails->items, tails->n, &tails->capacity, 16, sizeof (*tails->items));
+        tails->items[tails->n++] = (struct tail){ .source = source };
+    }
 }
 
 static void grow_all (struct tails *tails, bool last)

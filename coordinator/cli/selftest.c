@@ -4,6 +4,7 @@
  * Each try is a run in a home of its own, below a temporary folder. A child of this process drives it; what a person would
  * type then (resume, cancel, status, exec) runs as a program. Harm comes to that child alone, before it is reaped, and to
  * a worker of that run, by the pid and the start time with which it joined. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -101,8 +102,9 @@ static void nap (struct selftest *selftest)
 static int exit_status_of (pid_t pid)
 {
     int status = 0;
-    if (waitpid (pid, &status, WNOHANG) != pid)
-        return -1;
+    pid_t ended = waitpid (pid, &status, WNOHANG);
+    if (ended != pid)
+        return ended < 0 && errno == ECHILD ? EXIT_COULD_NOT : -1; /* it is no child any more, so its pid is nobody's */
     return WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status);
 }
 
@@ -164,6 +166,7 @@ static pid_t start_coordinator (struct trial *trial)
     pid_t pid = fork ();
     if (pid != 0)
         return pid > 0 ? pid : 0;
+    (void) close_range (STDERR_FILENO + 1, ~0U, 0); /* whose connections of others would be cut with its own */
     int out = open (path_of (trial, "run"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), in = open ("/dev/null", O_RDONLY);
     if (setsid () < 0 || dup2 (in, STDIN_FILENO) < 0 || dup2 (out, STDOUT_FILENO) < 0 || dup2 (out, STDERR_FILENO) < 0)
         _exit (EXIT_COULD_NOT);
@@ -451,7 +454,9 @@ static void end (struct trial *trial)
 
 static int try_once (struct selftest *selftest, struct promise *promise, uint32_t number)
 {
-    struct trial trial = { .selftest = selftest, .promise = promise, .number = number, .cli = *selftest->cli };
+    struct trial trial = {
+        .selftest = selftest, .promise = promise, .number = number, .cli = *selftest->cli, .exit_status = EXIT_COULD_NOT
+    };
     struct err err = { 0 };
     uint64_t began_ms = clock_boot_ms ();
     trial.board = board_create (BOARD_JUDGED_STATE);
@@ -572,6 +577,7 @@ static int prepare (struct selftest *selftest)
     sigaddset (&selftest->signals, SIGTERM);
     sigaddset (&selftest->signals, SIGHUP);
     sigprocmask (SIG_BLOCK, &selftest->signals, NULL);
+    signal (SIGCHLD, SIG_DFL); /* ignored, the pids of our children would be free before we look */
     return EXIT_HOLDS;
 }
 

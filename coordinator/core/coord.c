@@ -191,7 +191,8 @@ static uint64_t deadlines_next (const struct coord *coord)
         return at;
     at = least_u64 (at, if_any (coord, loss_cascade_at (coord), some_unstopped));
     at = least_u64 (at, if_any (coord, overdue_at (coord), some_unkilled));
-    return least_u64 (at, overdue_at (coord) + LATE_MS);
+    bool unended = coord->state->pass.ended_n < coord->state->pass.parts.n;
+    return unended ? least_u64 (at, overdue_at (coord) + LATE_MS) : at;
 }
 
 /* Call it first in a step. Messages that came while this process was suspended are not read yet, so hosts were not

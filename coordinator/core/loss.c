@@ -35,7 +35,8 @@ static bool only_time_ran_out (const struct coord *coord)
     bool other = parts_are_independent (coord);
     for (uint32_t i = 0; i < pass->parts.n; i++)
         other |= pass->parts.items[i].ended && result_ended_badly (&pass->parts.items[i].result) &&
-                 pass->parts.items[i].result.ending != ENDING_TIMEOUT;
+                 pass->parts.items[i].result.ending != ENDING_TIMEOUT &&
+                 pass->parts.items[i].result.ending != ENDING_CANCELLED; /* by us, since it waited for the others */
     return !other;
 }
 

@@ -145,9 +145,10 @@ int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err)
     if (pid < 1 || pid > INT32_MAX)
         return err_set (err, ERR_STATE, "%" PRId64 " is not a pid", pid);
     int pidfd = pidfd_open ((pid_t) pid, 0);
-    if (pidfd < 0)
-        return err_errno (err, errno == ESRCH ? ERR_STATE : ERR_IO, "cannot look after the worker with pid %" PRId64,
-                          pid);
+    if (pidfd < 0) {
+        bool gone = errno == ESRCH || errno == ENOENT || errno == EINVAL; /* the last two: a thread has its number */
+        return err_errno (err, gone ? ERR_STATE : ERR_IO, "cannot look after the worker with pid %" PRId64, pid);
+    }
     /* Checked after pidfd_open: if the time is right now, the descriptor is of that process. */
     errno = 0; /* else: why its start time could not be read */
     if (launch_process_start_time (pid, &ticks) && ticks == pid_start)
@@ -155,7 +156,7 @@ int launch_process_open_pidfd (int64_t pid, uint64_t pid_start, struct err *err)
     int unread = errno;
     (void) close (pidfd); /* nothing to lose */
     errno = unread;
-    if (unread && unread != ENOENT && unread != ESRCH)
+    if (unread && unread != ENOENT && unread != ESRCH && unread != EPERM && unread != EACCES) /* not ours: a stranger */
         return err_errno (err, ERR_IO, "cannot look after the worker with pid %" PRId64, pid);
     return err_set (err, ERR_STATE, "the worker with pid %" PRId64 " no longer exists: another process now has its pid",
                     pid);

@@ -145,7 +145,7 @@ void log_store_add (struct log_store *store, uint32_t host, const struct msg_log
 void log_store_expect (struct log_store *store, uint32_t host, const struct result *result)
 {
     struct told *told = &store->told[host];
-    if (result->log_bytes && result->key.rung < store->plan->rungs.n)
+    if (result->log_bytes && result->key.rung < store->plan->rungs.n && result->key.attempt <= ATTEMPTS_KEPT)
         told->due_key = result->key, told->due_bytes = result->log_bytes;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { RECORD_SHA256_BYTES = 43 }; /* urlsafe base64, without its padding */
 
@@ -306,4 +307,36 @@ TEST_ON (place, a_record_that_is_damaged_or_open_to_others_counts_for_nothing)
     assert_true (recalls (place, &found));
     assert_int_equal (chmod (path, 0644), 0);
     assert_false (recalls (place, &found));
+}
+
+/* What the full check looks at is looked at here, too. */
+TEST_ON (place, what_looks_like_compiled_or_like_our_own_file_is_looked_at)
+{
+    static const char *const added[] = { "sitecustomize.pyc", "tool/.sliceup-verified.pth" };
+    struct installed_files found;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct text seen = settled (place);
+        look (place);
+        place->found.differences = 0;
+        verified_keep (place->base, seen, &place->found, &place->arena);
+        assert_true (recalls (place, &found));
+        put (place, added[i], TEXT_LIT ("import os"));
+        assert_false (recalls (place, &found));
+    }
+}
+
+TEST_ON (place, an_environment_behind_a_link_is_looked_through)
+{
+    struct installed_files found;
+    const char *link = text_format (&place->arena, "%s.link", place->base).ptr;
+    assert_int_equal (symlink (place->base, link), 0);
+    (void) settled (place);
+    struct text seen = verified_look (link, &place->arena);
+    look (place);
+    verified_keep (link, seen, &place->found, &place->arena);
+    assert_true (seen.len && verified_recall (link, verified_look (link, &place->arena), &place->arena, &found));
+    put (place, "tool/libsmall.so.3", TEXT_LIT ("other"));
+    (void) settled (place);
+    assert_false (verified_recall (link, verified_look (link, &place->arena), &place->arena, &found));
+    assert_int_equal (unlink (link), 0);
 }

@@ -5,6 +5,7 @@
 #include "coordinator/launch/launch_process.h"
 #include "test.h"
 #include <jansson.h>
+#include <pthread.h>
 #include <spawn.h>
 
 #define KEY "abcdefghij0123456789ABCDEFGHIJ0123456789"
@@ -532,6 +533,32 @@ TEST_ON (scene, another_process_of_the_same_pid_is_not_adopted)
     assert_has (t->err.text, "is not a pid");
     assert_int_equal (launch_adopt (scene->launch, 0, INT32_MAX, ticks, &t->err), -1); /* above any kernel's pid_max */
     assert_int_equal (t->err.code, ERR_STATE);
+}
+
+static void *tell_and_wait (void *pipes)
+{
+    int (*ends)[2] = pipes;
+    pid_t own = gettid ();
+    char byte;
+    assert_int_equal (write (ends[0][1], &own, sizeof own), sizeof own);
+    (void) !read (ends[1][0], &byte, 1);
+    return NULL;
+}
+
+/* Numbers of threads are pids, too: a worker's may have become one. */
+TEST_ON (scene, a_thread_with_the_pid_of_a_worker_is_not_adopted)
+{
+    int ends[2][2];
+    pthread_t thread;
+    pid_t number = 0;
+    assert_true (pipe (ends[0]) == 0 && pipe (ends[1]) == 0);
+    assert_int_equal (pthread_create (&thread, NULL, tell_and_wait, ends), 0);
+    assert_int_equal (read (ends[0][0], &number, sizeof number), sizeof number);
+    assert_int_equal (launch_adopt (scene->launch, 0, number, 1, &t->err), -1);
+    assert_int_equal (t->err.code, ERR_STATE);
+    for (int i = 0; i < 4; i++)
+        close (ends[1 - i / 2][1 - i % 2]);
+    assert_int_equal (pthread_join (thread, NULL), 0);
 }
 
 TEST_ON (scene, the_start_time_is_read_past_any_name)

@@ -32,6 +32,7 @@ TEST (a_group_is_found_where_it_is_mounted)
         { "0::/a\n", BLANK, "", "/sys/fs/my groups/a", 17 },
         { "", "", "", NULL, 0 },
         { "4:memory", "35 31", "memory", NULL, 0 },
+        { "4:memory:/a\n", "36 35 98:0", "memory", NULL, 0 }, /* and nothing behind */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct cgroup_place place;

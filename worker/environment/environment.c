@@ -4,6 +4,7 @@
 #include "worker/process/subprocess.h"
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -118,12 +119,13 @@ struct look {
     time_t newest;
 };
 
-/* What content does not depend on: Python writes compiled files when it likes, and nobody reads our own. */
+/* What content does not depend on: Python compiles its sources when it likes, and nobody reads our own. */
 static bool is_looked_at (const FTSENT *entry)
 {
     struct text name = text_of (entry->fts_name);
-    return entry->fts_info != FTS_DP && entry->fts_info != FTS_D && !text_ends (name, ".pyc") &&
-           !text_starts (name, VERIFIED);
+    bool compiled = text_ends (name, ".pyc") && text_is (text_of (entry->fts_parent->fts_name), "__pycache__");
+    return entry->fts_info != FTS_DP && entry->fts_info != FTS_D && !compiled &&
+           !(entry->fts_level == 1 && text_starts (name, VERIFIED));
 }
 
 static void look_at (struct look *look, const FTSENT *entry)
@@ -149,13 +151,14 @@ struct text verified_look (const char *path, struct arena *arena)
     char *roots[] = { (char *) path, NULL };
     FTSENT *entry;
     bool whole = true;
-    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_file_name);
+    FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_file_name);
     struct look look = { .all = digest_begin () };
-    while (walk && (entry = fts_read (walk))) {
+    while (walk && (errno = 0, entry = fts_read (walk))) {
         whole &= entry->fts_info != FTS_DNR && entry->fts_info != FTS_ERR && entry->fts_info != FTS_NS;
         if (is_looked_at (entry) && whole)
             look_at (&look, entry);
     }
+    whole &= errno == 0;
     struct digest digest = digest_end (look.all);
     if (!walk || fts_close (walk) < 0 || !whole || look.newest + SETTLED_S > time (NULL))
         return (struct text){ 0 };

@@ -74,7 +74,8 @@ struct text installed_files_libtpu_sha256 (const struct installed_files *files);
 /* ---- environment.c: whether the files are those that were verified last ----
  *
  * Size, times, mode and inode of every file of the environment `path`, as git's index has them: no user can set the time
- * of the last change. What they cannot show is a byte that the disk itself changed: `sliceup env check` reads all. A
+ * of the last change. What they cannot show: a byte that the disk itself changed, and, for as long as a network file
+ * system keeps attributes, what another host changed. `sliceup env check` reads all. A
  * record that another user could write, or of files that changed within two seconds of it, counts for nothing. */
 
 /* How all files look; empty: one changed a moment ago, or they cannot be looked through. */
