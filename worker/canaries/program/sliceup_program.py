@@ -51,6 +51,7 @@ FALLBACKS_TOLD = 16
 DTYPES = ("float64", "float32", "float16", "bfloat16")  # the one that rounds most last
 COUNTED = ("requests", "executions", "fallbacks", "reads")
 SAMPLE_S = 0.02
+LEARN_S, LOCK_BYTES = 0.1, 256  # Python's lock is a mutex and a condition beside each other
 STEPS_KEPT = 1000  # the last ones: their medians are told
 # System calls in which a thread waits for another thread or for a socket: futex, poll, select, epoll, recv (Linux, syscall tables).
 WAITS = {"x86_64": (202, 7, 271, 23, 270, 232, 281, 45, 47, 299), "aarch64": (98, 73, 72, 22, 207, 212, 243)}
@@ -328,18 +329,21 @@ class StepTimes:
     """How long each step took, the first one left out, and for how long of it its thread did not wait for others.
 
     Another thread looks at it every 20 ms. It waits for others where the kernel says that it waits for a thread or a socket, unless
-    it does so in Python's own library: there it waits for a queue, a child or a server of its own host's work."""
+    it does so in Python's own library: there it waits for a queue, a child or a server of its own host's work. Whenever the other thread
+    looks, it holds Python's lock, for which this one may wait: that is no waiting for others."""
 
     def __init__(self, is_over):
         self.is_over, self.whole, self.own = is_over, collections.deque(maxlen=STEPS_KEPT), collections.deque(maxlen=STEPS_KEPT)
         self.began = self.waits_since = self.file = None
         self.own_s = self.own_before_s = 0.0
+        self.lock, self.computes = None, threading.Event()  # the address at which a thread waits for Python's lock
         self.calls = [str(one).encode() for one in WAITS.get(platform.machine(), ())]
 
     def step(self):
         now = time.monotonic()
         if self.began is None:
             self.begin_sampling()
+            now = time.monotonic()
         else:
             self.whole.append(now - self.began)
             if self.waits_since is not None or self.file is not None:
@@ -364,11 +368,27 @@ class StepTimes:
                 self.file = os.open(f"/proc/self/task/{threading.get_native_id()}/syscall", os.O_RDONLY | os.O_CLOEXEC)
                 self.is_waiting()
                 threading.Thread(target=self.sample, daemon=True).start()
+                self.wait_for_the_lock()
         except OSError:
             self.file = None
 
+    def wait_for_the_lock(self):
+        """Computes until the other thread has seen where this one waits for its turn."""
+        end = time.monotonic() + LEARN_S
+        self.computes.set()
+        while self.lock is None and time.monotonic() < end:
+            pass
+
+    def learn_the_lock(self):
+        self.computes.wait()    # until then it waits for this thread to begin
+        end = time.monotonic() + LEARN_S / 2
+        while self.lock is None and time.monotonic() < end:
+            words = self.looked_at()
+            self.lock = int(words[1], 16) if words[0] in self.calls else None
+
     def sample(self):
         """own_s only grows, and step() takes differences: the two threads never write the same."""
+        self.learn_the_lock()
         before = time.monotonic()
         while not self.is_over.wait(SAMPLE_S):
             try:
@@ -379,8 +399,13 @@ class StepTimes:
             self.own_s += 0.0 if waiting else now - before
             before = now
 
+    def looked_at(self):
+        """The number of its system call and the arguments; `running` outside of one."""
+        return os.pread(self.file, 128, 0).split()
+
     def is_waiting(self):
-        if os.pread(self.file, 16, 0).partition(b" ")[0] not in self.calls:
+        words = self.looked_at()
+        if words[0] not in self.calls or (self.lock is not None and abs(int(words[1], 16) - self.lock) < LOCK_BYTES):
             return False
         frame = sys._current_frames().get(self.thread)
         file = frame.f_code.co_filename if frame else ""
