@@ -173,7 +173,7 @@ TEST_ON (stage, time_has_its_turn_while_much_is_left)
         crowd (stage, 300, i);
         assert_int_equal (suspected (coord), 0);
         engine_of (coord)->state.plan.limits.suspect_ms = 1; /* nobody was heard for longer */
-        coord->soft.stepped_ms = 0;                          /* and not for this process standing still */
+        coord->soft.silence_ms = 0;                          /* so it is time to look who is silent */
         driver_on_loop_iteration (stage->driver);
         assert_int_equal (suspected (coord), STAGE_HOSTS - 1);
     }

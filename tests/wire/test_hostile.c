@@ -273,7 +273,7 @@ static int get_crowd (uint32_t items, uint8_t item, struct arena *arena, struct 
 {
     struct all all;
     struct buf bytes;
-    buf_init (&bytes, 4 << 20);
+    buf_init (&bytes, 16 << 20);
     buf_add (&bytes, "\x81\x0e\xdd", 3);
     for (int shift = 24; shift >= 0; shift -= 8)
         buf_byte (&bytes, (uint8_t) (items >> shift));
@@ -289,8 +289,8 @@ TEST (a_crowd_of_items_is_refused_before_it_costs)
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 3, 0x80, &t->arena, &t->err), 0);
     assert_int_equal (get_crowd (WIRE_RECORD_ITEMS_MAX - 2, 0x80, &t->arena, &t->err), -1);
     assert_int_equal (t->err.code, ERR_LIMIT);
-    assert_int_equal (get_crowd (1 << 21, 0x80, &t->arena, &t->err), -1);
-    assert_has (t->err.text, "2097152 more items are announced, expected at most 1048573");
+    assert_int_equal (get_crowd (1 << 23, 0x80, &t->arena, &t->err), -1);
+    assert_has (t->err.text, "8388608 more items are announced, expected at most 4194301");
     assert_int_equal (t->arena.used_bytes, 0);
 }
 
@@ -423,7 +423,7 @@ TEST (items_are_counted_over_all_lists)
     enum { HALF = WIRE_RECORD_ITEMS_MAX / 2 };
     struct buf *bytes = test_buf (t);
     struct all all;
-    buf_add (bytes, "\x81\x0e\xdd\0\x08\0\0\xdd\0\x08\0\0", 12);
+    buf_add (bytes, "\x81\x0e\xdd\0\x20\0\0\xdd\0\x20\0\0", 12);
     for (uint32_t i = 0; i < HALF + HALF - 1; i++)
         buf_byte (bytes, 0);
     assert_int_equal (get_all (bytes->ptr, bytes->len, &all, &t->arena, &t->err), -1);
