@@ -142,20 +142,11 @@ static bool any_holds (const var_list *vars, unsigned bits)
     return false;
 }
 
-static bool profile_holds (const struct profile *profile, unsigned bits)
-{
-    return any_holds (&profile->env, bits) || any_holds (&profile->host_env.set, bits) ||
-           any_holds (&profile->slice_env.set, bits);
-}
-
-bool launch_uses_ranks (const struct profile *profile)
-{
-    return profile_holds (profile, 1U << ADDRESSES | 1U << ADDRESS0 | 1U << RENDEZVOUS);
-}
-
 bool launch_uses_port (const struct profile *profile)
 {
-    return profile_holds (profile, 1U << PORT | 1U << RENDEZVOUS);
+    const unsigned bits = 1U << PORT | 1U << RENDEZVOUS;
+    return any_holds (&profile->env, bits) || any_holds (&profile->host_env.set, bits) ||
+           any_holds (&profile->slice_env.set, bits);
 }
 
 uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank)

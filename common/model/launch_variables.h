@@ -20,8 +20,6 @@ struct launch_place {
 
 /* The place of the host at index `at` of the `n` `ranks`; NULL: all hosts. */
 struct launch_place launch_place_of (const struct plan *plan, const uint32_t *ranks, uint32_t n, uint32_t at);
-/* Does a value name other hosts of the group? Only then a place needs `ranks`. */
-bool launch_uses_ranks (const struct profile *profile);
 bool launch_uses_port (const struct profile *profile);
 /* {port} of an attempt, 0 as 1; `rank` of a program that is alone on its host, else 0. 0: the profile uses none. */
 uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank);

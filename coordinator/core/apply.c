@@ -106,7 +106,7 @@ static void pass_reset (struct engine *to)
 {
     struct soft_state *soft = &to->coord.soft;
     turn_arenas (&to->pass_arena, &to->pass_before);
-    turn_arenas (&soft->gates_arena, &soft->gates_before);
+    turn_arenas (&soft->pass_arena, &soft->pass_before);
     to->state.pass = (struct pass_state){ 0 };
     memset (soft->part_of_host, 0xff, to->state.hosts.n * sizeof (soft->part_of_host[0]));
     soft->gates_n = 0;
@@ -220,6 +220,15 @@ static void learn_hardware (struct engine *to, const struct result *result)
     }
 }
 
+static void note_failing (struct pass_state *pass, enum ending ending, bool badly, uint64_t at_ms)
+{
+    if (badly && !pass->failing)
+        pass->failed_ms = at_ms;
+    pass->failing |= badly;
+    pass->failed_in_time |= badly && ending != ENDING_TIMEOUT &&
+                            ending != ENDING_CANCELLED; /* by us, since it waited for the others */
+}
+
 static void apply_attempt_ended (struct engine *to, const struct fact *fact)
 {
     const struct fact_attempt_ended *ended = &fact->of.attempt_ended;
@@ -233,10 +242,7 @@ static void apply_attempt_ended (struct engine *to, const struct fact *fact)
     part->at_gate = ended->at_gate;
     record_copy (&result_record, &part->result, &ended->result, &to->pass_arena);
     part->told = ended->told;
-    if (result_ended_badly (&ended->result) && !pass->failing) {
-        pass->failing = true;
-        pass->failed_ms = fact->at_ms;
-    }
+    note_failing (pass, ended->result.ending, result_ended_badly (&ended->result), fact->at_ms);
     apply_writer_ended (to, ended, fact->index);
     if (!to->state.storage.len)
         to->state.storage = text_copy (&to->arena, ended->result.cache.storage);

@@ -260,8 +260,8 @@ void coord_destroy (struct coord *coord)
     struct engine *engine = engine_of (coord);
     arena_release (&coord->soft.lease_owner_arena);
     arena_release (&coord->soft.reported_arena);
-    arena_release (&coord->soft.gates_arena);
-    arena_release (&coord->soft.gates_before);
+    arena_release (&coord->soft.pass_arena);
+    arena_release (&coord->soft.pass_before);
     arena_release (&engine->pass_arena);
     arena_release (&engine->pass_before);
     arena_release (&engine->arena);

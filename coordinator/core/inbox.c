@@ -20,8 +20,8 @@ static struct gate_arrivals *queue_of (struct coord *coord, const struct holding
     if (soft->gates_n == GATES_MAX || coord->state->pass.gates.n == GATES_MAX || held->gate.len > WORD_MAX_BYTES)
         return NULL;
     struct gate_arrivals *queue = &soft->gates[soft->gates_n++];
-    *queue = (struct gate_arrivals){ .name = text_copy (&soft->gates_arena, held->gate), .mode = held->gate_mode };
-    queue->values = arena_array (&soft->gates_arena, coord->state->pass.parts.n, sizeof (struct text));
+    *queue = (struct gate_arrivals){ .name = text_copy (&soft->pass_arena, held->gate), .mode = held->gate_mode };
+    queue->values = arena_array (&soft->pass_arena, coord->state->pass.parts.n, sizeof (struct text));
     return queue;
 }
 
@@ -96,7 +96,7 @@ static bool passed_it_by (const struct coord *coord, const struct gate_arrivals 
 
 static bool passed_by (const struct coord *coord, const struct gate_arrivals *gate)
 {
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+    for (uint32_t i = 0; i < coord->state->pass.parts.n && coord->state->pass.ended_n; i++)
         if (passed_it_by (coord, gate, i))
             return true;
     return false;
@@ -121,7 +121,7 @@ static void arrive (struct coord *coord, struct gate_arrivals *gate, uint32_t at
         return;
     if (gate->arrived_n == 0 || held->gate_mode == GATE_AGREE)
         gate->mode = held->gate_mode; /* one host that asks for agreement suffices */
-    gate->values[at] = text_copy (&coord->soft.gates_arena, held->gate_value);
+    gate->values[at] = text_copy (&coord->soft.pass_arena, held->gate_value);
     if (gate->values[at].ptr == NULL)
         gate->values[at].ptr = ""; /* arrived, with nothing to share */
     gate->arrived_n++;

@@ -29,17 +29,6 @@ void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbo
             stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
 }
 
-static bool only_time_ran_out (const struct coord *coord)
-{
-    const struct pass_state *pass = &coord->state->pass;
-    bool other = parts_are_independent (coord);
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        other |= pass->parts.items[i].ended && result_ended_badly (&pass->parts.items[i].result) &&
-                 pass->parts.items[i].result.ending != ENDING_TIMEOUT &&
-                 pass->parts.items[i].result.ending != ENDING_CANCELLED; /* by us, since it waited for the others */
-    return !other;
-}
-
 /* One limit ends all hosts of a slice, and who runs into it first is no cause: the others get there, too. The cache's
  * writer gets there last, as it began once it had its lease. */
 uint64_t loss_cascade_at (const struct coord *coord)
@@ -47,7 +36,7 @@ uint64_t loss_cascade_at (const struct coord *coord)
     uint64_t grace_ms = coord->state->plan.limits.cascade_ms;
     if (!cascading (coord))
         return UINT64_MAX;
-    if (only_time_ran_out (coord))
+    if (!parts_are_independent (coord) && !coord->state->pass.failed_in_time)
         grace_ms += lease_ask_ms (coord->soft.lease.term_ms);
     else if (coord->state->plan.climb.fail_fast)
         grace_ms = 0;

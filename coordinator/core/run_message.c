@@ -88,8 +88,7 @@ static void run_pins (const struct coord *coord, const struct plan_host *host, c
 }
 
 /* A program alone on its host still gets its host's place in the slice. */
-static struct launch_place run_message_place_of (const struct coord *coord, uint32_t at, bool alone,
-                                                 struct arena *arena)
+static struct launch_place run_message_place_of (const struct coord *coord, uint32_t at, bool alone)
 {
     const struct plan *plan = &coord->state->plan;
     const struct pass_state *pass = &coord->state->pass;
@@ -97,10 +96,7 @@ static struct launch_place run_message_place_of (const struct coord *coord, uint
     place.port = launch_port_of (&plan->profile, pass->key.attempt, alone ? place.rank : 0);
     if (alone)
         return place;
-    uint32_t *ranks = launch_uses_ranks (&plan->profile) ? arena_array (arena, pass->parts.n, sizeof *ranks) : NULL;
-    for (uint32_t i = 0; ranks && i < pass->parts.n; i++)
-        ranks[i] = pass->parts.items[i].host;
-    place.ranks = ranks;
+    place.ranks = coord->soft.pass_ranks;
     place.rank = at;
     place.world = pass->parts.n;
     return place;
@@ -111,7 +107,7 @@ static struct profile profile_of (const struct coord *coord, uint32_t at, bool a
 {
     struct profile profile = coord->state->plan.profile;
     enum scope scope = coord->state->plan.rungs.items[coord->state->pass.key.rung].scope;
-    struct launch_place place = run_message_place_of (coord, at, alone, arena);
+    struct launch_place place = run_message_place_of (coord, at, alone);
     profile.env = launch_variables_of (&coord->state->plan.profile, scope, &place, arena);
     profile.inherit = launch_inherited_by (&coord->state->plan.profile, scope, arena);
     profile.host_env = profile.slice_env = (struct scope_env){ 0 };
@@ -124,10 +120,22 @@ static struct text addresses_of (const struct coord *coord, struct arena *arena)
 {
     const struct pass_state *pass = &coord->state->pass;
     LOCAL_BUF all = { .max = ADDRESSES_MAX_BYTES };
-    for (uint32_t i = 0; i < pass->parts.n; i++)
-        buf_printf (&all, "%s%.*s", i ? "," : "",
-                    TEXT_ARG (coord->state->plan.hosts.items[pass->parts.items[i].host].address));
+    for (uint32_t i = 0; i < pass->parts.n && !all.overflow; i++) {
+        buf_puts (&all, i ? "," : "");
+        buf_add_text (&all, coord->state->plan.hosts.items[pass->parts.items[i].host].address);
+    }
     return all.overflow ? (struct text){ 0 } : text_copy (arena, buf_as_text (&all));
+}
+
+/* Once a pass, because it is as long as the pass has hosts. */
+static void share_places (struct coord *coord, struct arena *arena)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint32_t *ranks = arena_array (arena, pass->parts.n, sizeof *ranks);
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        ranks[i] = pass->parts.items[i].host;
+    coord->soft.pass_ranks = ranks;
+    coord->soft.pass_addresses = addresses_of (coord, arena);
 }
 
 static struct msg_run run_make (const struct coord *coord, uint32_t at, struct arena *arena)
@@ -150,7 +158,7 @@ static struct msg_run run_make (const struct coord *coord, uint32_t at, struct a
     run.rung.timeout_ms = pass->timeout_ms;
     run.rung.beside.n = 0; /* of this machine */
     if (!alone)
-        run.addresses = addresses_of (coord, arena);
+        run.addresses = coord->soft.pass_addresses;
     if (!alone)
         run.mesh = pass->mesh;
     run_pins (coord, &coord->state->plan.hosts.items[host], &run.rung, &run.pins);
@@ -170,6 +178,7 @@ struct msg_run coord_run_message_sample (const struct plan *plan, uint32_t rung,
     state.pass.parts.n = plan->hosts.n;
     struct coord coord = { .state = &state };
     coord.soft.parts = arena_array (arena, plan->hosts.n, sizeof *coord.soft.parts);
+    share_places (&coord, arena);
     return run_make (&coord, host, arena);
 }
 
@@ -191,6 +200,8 @@ void run_message_deal (struct coord *coord)
                         deal_secrets (&coord->soft.pass_key, n, coord->state->plan.profile.devices_per_host, secrets);
     for (uint32_t i = 0; i < n; i++)
         coord->soft.parts[i].secret = secrets[i];
+    if (n && !parts_are_independent (coord))
+        share_places (coord, &coord->soft.pass_arena);
 }
 
 void run_message_send_all (struct coord *coord, uint64_t now_ms, struct outbox *out)

@@ -123,11 +123,12 @@ struct pass_state {
     uint64_t began_at; /* index of PASS_BEGAN */
     LIST_OF (struct part) parts;
     uint32_t ended_n;
-    bool failing;       /* a part ended badly */
-    uint64_t failed_ms; /* when the first part did */
-    bool stopped;       /* PASS_STOPPED */
-    bool cancelled;     /* by the user, before any part ended badly */
-    bool dropped;       /* its generation was dropped after a violation */
+    bool failing;        /* a part ended badly */
+    bool failed_in_time; /* one did so before its time ran out */
+    uint64_t failed_ms;  /* when the first part did */
+    bool stopped;        /* PASS_STOPPED */
+    bool cancelled;      /* by the user, before any part ended badly */
+    bool dropped;        /* its generation was dropped after a violation */
     struct fact_pass_stopped why;
     LIST_OF (struct gate) gates;
 };
@@ -254,17 +255,19 @@ struct soft_state {
     uint32_t *part_of_host; /* of the running pass; NONE: does not take part */
     struct part_soft_state *parts;
     struct digest run_key, pass_key; /* keys for dealing secrets (coordinator/verdict/reduce.h) */
-    bool dealt;                      /* false: too many devices for distinct numbers, or not a slice-wide rung */
+    const uint32_t *pass_ranks;      /* the hosts of the running pass, and their addresses for RUN */
+    struct text pass_addresses;
+    bool dealt; /* false: too many devices for distinct numbers, or not a slice-wide rung */
     struct gate_arrivals gates[GATES_MAX];
     uint64_t claimed_ms; /* the newest claim of a host; 0: none in this epoch */
     bool undecided;      /* and nothing begins before it is weighed, so nothing of that is due */
     uint32_t gates_n;
-    struct arena gates_arena, gates_before; /* as with the pass */
-    uint64_t pass_slept_ms;                 /* how long this process was suspended during the pass */
-    bool retry_waited;                      /* the time of the planned retry has come */
-    uint64_t look_at_ms;                    /* before then a silent pass is not looked at again; run clock */
-    uint64_t look_wait_ms;                  /* after the next look */
-    uint64_t looked_ms;                     /* when all were asked last; run clock */
+    struct arena pass_arena, pass_before; /* as with the pass */
+    uint64_t pass_slept_ms;               /* how long this process was suspended during the pass */
+    bool retry_waited;                    /* the time of the planned retry has come */
+    uint64_t look_at_ms;                  /* before then a silent pass is not looked at again; run clock */
+    uint64_t look_wait_ms;                /* after the next look */
+    uint64_t looked_ms;                   /* when all were asked last; run clock */
 
     /* write_lease.c, acquire.c */
     struct lease lease;

@@ -1,7 +1,9 @@
 /* steps.c - a coordinator without sockets, disk and clock: each frame of a worker is decoded, decided on, and what follows is
- * encoded, as coordinator/run does. `bench_steps HOSTS ROUNDS`; tests/bench/instructions counts what coordinator_take executes. */
+ * encoded, as coordinator/run does. `bench_steps HOSTS ROUNDS [slice]`; with `slice` a rung is one program over all hosts, which meet at a
+ * gate. tests/bench/instructions counts what coordinator_take executes. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/wire/wire.h"
 #include "coordinator/core/coord.h"
@@ -105,8 +107,31 @@ static void join (struct steps *steps, uint32_t host)
     worker_say (steps, host, &msg);
 }
 
+static void make_slice_wide (struct plan *plan)
+{
+    static struct var rendezvous = { { "MASTER", 6 }, { "{rendezvous}", 12 } };
+    plan->profile.slice_env = (struct scope_env){ { &rendezvous, 1 }, { 0 } };
+    plan->profile.port = 29500;
+    for (uint32_t i = 0; i < plan->rungs.n; i++)
+        plan->rungs.items[i].scope = SCOPE_SLICE;
+}
+
+static void meet (struct steps *steps)
+{
+    for (uint32_t host = 0; host < steps->options.hosts; host++) {
+        struct holding held = { .key = steps->workers[host].key,
+                                .state = ATTEMPT_AT_GATE,
+                                .gate = TEXT_LIT ("mesh"),
+                                .gate_mode = GATE_AGREE };
+        struct msg msg = { .kind = MSG_HEARTBEAT, .of.heartbeat.holdings = { &held, 1 } };
+        worker_say (steps, host, &msg);
+    }
+}
+
 static void steps_round (struct steps *steps)
 {
+    if (steps->plan.rungs.items[0].scope == SCOPE_SLICE)
+        meet (steps);
     for (uint32_t host = 0; host < steps->options.hosts; host++) {
         struct worker *worker = &steps->workers[host];
         struct msg msg = { .kind = MSG_RESULT, .of.result = bench_result_of (&worker->key) };
@@ -121,14 +146,17 @@ int main (int argc, char **argv)
 {
     struct steps steps = { .options.home = "/" };
     struct digest deal_key = { .bytes = { 1 } };
-    if (argc != 3)
-        return fprintf (stderr, "usage: bench_steps HOSTS ROUNDS\n"), 2;
+    bool of_slice = argc == 4 && strcmp (argv[3], "slice") == 0;
+    if (argc != 3 + of_slice)
+        return fprintf (stderr, "usage: bench_steps HOSTS ROUNDS [slice]\n"), 2;
     steps.options.hosts = (uint32_t) strtoul (argv[1], NULL, 10);
     steps.options.rounds = (uint32_t) strtoul (argv[2], NULL, 10);
     buf_init (&steps.frame, MSG_MAX_BYTES);
     buf_init (&steps.answer, FACT_MAX_BYTES);
     steps.workers = mem_array (steps.options.hosts, sizeof *steps.workers);
     bench_make_plan (&steps.plan, &steps.options, &steps.arena);
+    if (of_slice)
+        make_slice_wide (&steps.plan);
     steps.coord = coord_create ();
     outbox_init (&steps.out);
     coord_open (steps.coord, TEXT_LIT ("00112233445566778899aabbccddeeff"), &steps.plan, &deal_key,

@@ -69,7 +69,7 @@ TEST (where_rank_0_of_a_part_is_met)
     const uint32_t ranks[] = { 1, 2 };
     plan.hosts.items = six;
     plan.profile = (struct profile){ .slice_env = { { vars, 2 }, { 0 } }, .port = 29500 };
-    assert_true (launch_uses_ranks (&plan.profile) && launch_uses_port (&plan.profile));
+    assert_true (launch_uses_port (&plan.profile));
     struct launch_place place = launch_place_of (&plan, NULL, 0, 2), part = launch_place_of (&plan, ranks, 2, 1);
     const struct var whole[] = { VAR ("A", "10.0.0.1 29500"), VAR ("B", "tcp://10.0.0.1:29500") };
     expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &place, &arena), whole, 2);
@@ -137,9 +137,8 @@ TEST (what_differs_by_host_is_told_by_its_placeholders)
     text_list names = launch_differing_by_host (&plan.profile, &arena);
     assert_int_equal (names.n, 2);
     assert_true (text_is (names.items[0], "ID") && text_is (names.items[1], "ADDRESS"));
-    assert_true (launch_uses_ranks (&plan.profile));
     plan.profile.slice_env = (struct scope_env){ 0 };
-    assert_false (launch_uses_ranks (&plan.profile) || launch_uses_port (&plan.profile));
+    assert_false (launch_uses_port (&plan.profile));
     arena_reset (&arena);
 }
 
