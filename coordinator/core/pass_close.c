@@ -311,8 +311,7 @@ static bool all_passed (const struct verdict *verdicts, uint32_t n)
     return true;
 }
 
-/* Different long reasons of every host of a large slice must fit one fact. The results have the full texts. */
-static void fit_verdicts (struct verdict *verdicts, uint32_t n)
+void pass_close_fit_verdicts (struct verdict *verdicts, uint32_t n)
 {
     uint64_t all = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -349,7 +348,7 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
         if (verdicts[i].outcome != OUTCOME_PASSED)
             listed[ended->verdicts.n++] = verdicts[i];
     }
-    fit_verdicts (listed, ended->verdicts.n);
+    pass_close_fit_verdicts (listed, ended->verdicts.n);
     ended->verdicts.items = listed;
     coord_commit_fact (coord, fact, now_ms);
 }

@@ -56,10 +56,25 @@ static void slice_open (struct slice *slice, uint32_t hosts)
             &slice->arena, "%04u%.*s", i, HOST_NAME_MAX_BYTES - 4,
             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq");
     outbox_init (&slice->out);
+}
+
+static void slice_begin (struct slice *slice)
+{
     coord_open (slice->coord, text_of ("00112233445566778899aabbccddeeff"), &slice->plan, &sample_deal_key,
                 text_of ("t"), 1, slice->now_ms, &slice->out);
     expect_writable (slice);
-    for (uint32_t i = 0; i < hosts; i++) {
+}
+
+static void slice_close (struct slice *slice)
+{
+    coord_destroy (slice->coord);
+    outbox_release (&slice->out);
+    arena_release (&slice->arena);
+}
+
+static void join (struct slice *slice, uint32_t first)
+{
+    for (uint32_t i = first; i < slice->plan.hosts.n; i++) {
         struct msg hello = { .kind = MSG_HELLO,
                              .of.hello = { .version = TEXT_LIT ("t"), .pid = 100 + i, .pid_start = 1 } };
         tell (slice, i, &hello);
@@ -86,11 +101,27 @@ TEST (the_largest_slice_can_fall_for_as_many_reasons_as_it_has_hosts)
     struct slice slice;
     uint32_t exit_status = 0;
     slice_open (&slice, HOSTS_MAX);
+    slice_begin (&slice);
+    join (&slice, 0);
     for (uint32_t i = 0; i < HOSTS_MAX; i++)
         fall (&slice, i);
     assert_true (coord_ended (slice.coord, &exit_status));
     assert_int_equal (exit_status, 1);
-    coord_destroy (slice.coord);
-    outbox_release (&slice.out);
-    arena_release (&slice.arena);
+    slice_close (&slice);
+}
+
+TEST (most_of_the_largest_slice_can_be_left_behind_each_for_a_long_reason)
+{
+    struct slice slice;
+    slice_open (&slice, HOSTS_MAX);
+    slice.plan.climb.min_hosts = 1;
+    slice_begin (&slice);
+    for (uint32_t i = 0; i < HOSTS_MAX - 1; i++) {
+        struct core_input in = { .kind = IN_WORKER_EXITED, .host = i, .text = stretched_text (1, TEXT_MAX_BYTES) };
+        coord_step (slice.coord, &in, ++slice.now_ms, &slice.out);
+        expect_writable (&slice);
+    }
+    join (&slice, HOSTS_MAX - 1);
+    assert_int_equal (slice.coord->state->left_n, HOSTS_MAX - 1);
+    slice_close (&slice);
 }
