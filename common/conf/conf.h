@@ -30,6 +30,8 @@ struct conf_options {
     const char *home_named; /* SLICEUP_HOME as the user gave it; NULL: it was not set */
     const char *profile;    /* name or path that replaces the slice's; NULL: as the slice says. Same for the next two */
     const char *ladder;
+    bool
+        quick; /* NAME-quick in place of the slice's ladder NAME or NAME-anything, where it is shipped; not of `ladder` */
     const char *pins;
     const char *wheels; /* folder of wheels that travel to the hosts; NULL: as the pin set says */
     const char *hosts;  /* host set: only these hosts of the slice; NULL: all */
@@ -47,6 +49,8 @@ struct conf_options {
     const char *user_name;                  /* of the same; NULL: not known */
     /* Appends the host set that the source `word` (slurm, tpu) gives on this machine; NULL: sources cannot be asked. */
     int (*host_source) (const char *word, struct buf *expression, struct err *err);
+    /* Appends what "@suspect" stands for where no group has that name: hosts that failed in runs of this home. NULL: none. */
+    int (*suspects) (const char *home, struct buf *expression, struct err *err);
     /* Gives `take` what `ssh -G -F file` prints for each address, with the user and port of its route; -1: ssh failed
      * for one, or was too slow. NULL: ssh is not asked, and ~/.ssh/config is ignored. */
     int (*ssh_answers) (const char *file, const struct ssh_route *routes, uint32_t n, ssh_answer_fn *take, void *owner,

@@ -117,7 +117,7 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
     LOCAL_MEM struct choice *choice = mem_alloc (sizeof *choice);
     /* Only a warning: one list of bad machines can serve many slices. */
     if (hosts_choose (list, node, choice) == 0) {
-        if (choice->strangers_n > 0)
+        if (choice->strangers_n > 0 && !text_is (node->text, "@suspect"))
             warning_at (list->draft->problems, node,
                         "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
@@ -407,13 +407,23 @@ static const char *group_names (const struct draft *draft)
 
 static bool hosts_find_group (const void *owner, struct text name, struct text *expression)
 {
-    return var_find (owner, name, expression);
+    const struct draft *draft = owner;
+    struct err err = { 0 };
+    if (var_find (&draft->plan.groups, name, expression))
+        return true;
+    if (!text_is (name, "suspect") || !draft->options->suspects)
+        return false;
+    LOCAL_BUF set = { .max = HOSTS_MAX * (size_t) HOST_NAME_MAX_BYTES };
+    if (draft->options->suspects (draft->options->home, &set, &err) < 0)
+        problem_add (draft->problems, "@suspect", 0, 0, "%s", err.text);
+    *expression = set.len ? text_copy (draft->arena, buf_as_text (&set)) : TEXT_LIT ("none!none"); /* no host */
+    return true;
 }
 
 int draft_host_set (struct draft *draft, const struct yaml_node *node, bool once, struct name_list *names)
 {
     struct err err;
-    const struct hostset_group_lookup groups = { .find = hosts_find_group, .owner = &draft->plan.groups };
+    const struct hostset_group_lookup groups = { .find = hosts_find_group, .owner = draft };
     const struct hostset_rules rules = { .max = HOSTS_MAX, .once = once, .groups = &groups };
     if (hostset_read (node->text, &rules, draft->arena, names, &err) == 0)
         return 0;

@@ -1,4 +1,7 @@
 /* ladder.c - the ladder file: rungs in rising order. */
+#include <string.h>
+#include <unistd.h>
+
 #include "common/conf/draft.h"
 #include "common/model/launch_variables.h"
 
@@ -120,9 +123,30 @@ static void read_rungs (struct draft *draft, const struct conf_value *list)
                     "with cache mode: off no rung of the ladder is left, expected at least one that needs no cache");
 }
 
+/* "jax-quick" for jax and jax-train. */
+static const struct yaml_node *quick_ladder (struct draft *draft, const struct yaml_node *named)
+{
+    struct text name = named->text;
+    while (name.len && !memchr (name.ptr, '/', name.len)) {
+        struct text quick = text_format (draft->arena, "%.*s-quick", TEXT_ARG (name));
+        struct text path = text_format (draft->arena, "%s/configs/ladders/%.*s.yaml", draft->options->share_dir,
+                                        TEXT_ARG (quick));
+        if (access (path.ptr, F_OK) == 0) {
+            struct yaml_node *node = arena_alloc (draft->arena, sizeof *node);
+            *node = draft_make_reference (named, quick);
+            return node;
+        }
+        while (name.len && name.ptr[--name.len] != '-')
+            ;
+    }
+    return named;
+}
+
 void draft_ladder (struct draft *draft)
 {
     const struct yaml_node *node = draft_choose_reference (draft, SLICE_LADDER, draft->options->ladder, "--ladder");
+    if (node && draft->options->quick && !draft->options->ladder)
+        node = quick_ladder (draft, node);
     struct source source;
     struct conf_value ladder[LADDER_KEYS];
     const struct yaml_node *root = node ? draft_parse_referenced_file (draft, &ladder_kind, node, &source) : NULL;

@@ -298,11 +298,13 @@ static int climb_finish (struct run_loop *run_loop, const struct run_dir *dir, s
     run_loop->driver = NULL;
     bool unfinished = problem.code || run_loop->sentence[0] == '\0';
     uint32_t drift = 0;
+    struct run_hosts hosts = { 0 };
     int written = unfinished ? 0
                              : receipt_write_files (run_loop->cli, dir, run_loop->metrics ? &drift : NULL,
-                                                    &run_loop->card, err);
+                                                    &run_loop->card, &hosts, &run_loop->arena, err);
     metrics_writer_close (run_loop->metrics, unfinished || written < 0 ? NULL : &drift);
-    const struct run_end end = { &run_loop->on_end, run_loop->slice, run_loop->outcome, exit_status };
+    const struct run_end end = { &run_loop->on_end, run_loop->slice, text_of (run_loop->sentence),
+                                 run_loop->outcome, exit_status,     &hosts };
     if (!unfinished && written == 0)
         on_end_run (run_loop->cli, dir, &end);
     bool forgotten = unfinished && problem.code != ERR_DAMAGE && forget_unbegun (run_loop->cli, dir);
@@ -402,6 +404,12 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
                   .cancel = cancel_own },
     };
     return climb_with (&run_loop, plan, making_fd, metrics);
+}
+
+int climb_quietly (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd)
+{
+    struct run_loop run_loop = { .cli = cli, .look = { .cli = cli, .dir = dir, .run = dir->id }, .quiet = true };
+    return climb_with (&run_loop, plan, making_fd, NULL);
 }
 
 int climb_cancel (struct cli *cli, const struct run_dir *dir, uint32_t level)

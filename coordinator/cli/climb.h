@@ -5,6 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/picture/metrics.h"
 #include "coordinator/run/driver.h"
+#include "coordinator/story/host_history.h"
 #include <stdio.h>
 
 /* ---- live_runs.c ----
@@ -55,10 +56,15 @@ int cancel_ask_politely (struct cli *cli, const struct run_dir *dir, struct err 
 struct run_choices {
     bool again; /* with launches that are known bad */
     bool json, web;
-    const char *metrics; /* a file, checked by run_new; NULL: none */
+    bool quiet;           /* only what goes wrong is told */
+    const char *metrics;  /* a file, checked by run_new; NULL: none */
+    struct run_dir *made; /* receives the run, if one was begun; NULL: nobody asks */
 };
 /* Begins a new run of a complete plan, and drives it to its end. Returns the exit status. */
 int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const struct run_choices *choices);
+
+/* Has another run one of these hosts? One process of a home at a time: two that begin at once would not see each other. */
+int run_check_hosts (struct cli *cli, const struct plan *plan, struct err *err);
 
 /* A home below a folder, where runs lie that no cache, calibration or comparison may mix with others. `cli` has it then. */
 struct own_home {
@@ -77,6 +83,8 @@ int climb_check_capacity (uint32_t hosts, struct err *err);
  * Returns the exit status. */
 int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd, const char *heading,
            bool json, const char *metrics);
+/* The same of a new run, of which only what goes wrong is told. */
+int climb_quietly (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd);
 /* Takes a run over whose coordinator is gone, as resume does, and cancels it; `level`: driver_cancel. Tells only what
  * goes wrong: the end is in the journal, if it came to that. Returns the exit status of the run, or why there is none. */
 int climb_cancel (struct cli *cli, const struct run_dir *dir, uint32_t level);
@@ -91,9 +99,10 @@ int web_program_start (const struct cli *cli, const struct run_dir *dir, char *u
 /* on_end.c: runs the command of a run's end: the receipt on its standard input, for a bounded time. */
 struct run_end {
     const struct on_end *on_end;
-    struct text slice;
+    struct text slice, sentence;
     enum outcome outcome;
     uint32_t exit_status;
+    const struct run_hosts *hosts;
 };
 /* Once a run: nothing when the plan names no command, or when it was run before. It is killed with its process group after
  * its time, or at SIGINT or SIGTERM, which are blocked here. What goes wrong is told, and changes nothing. */

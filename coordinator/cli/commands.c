@@ -13,14 +13,17 @@
 enum { PATH_BYTES = 1024 };
 
 static const struct cli_command *const commands[] = {
-    &init_command,    &check_command,       &rehearse_command, &hosts_command,
-    &run_command,     &resume_command,      &cancel_command,   &exec_command,
-    &copy_command,    &outputs_command,     &ticket_command,   &status_command,
-    &stacks_command,  &watch_command,       &serve_command,    &receipt_command,
-    &report_command,  &logs_command,        &runs_command,     &explain_command,
-    &metrics_command, &monitor_key_command, &drift_command,    &cache_command,
-    &env_command,     &calibration_command, &selftest_command, &help_command,
-    &version_command, &completion_command,  &complete_command, NULL,
+    &init_command,        &check_command,       &rehearse_command,
+    &hosts_command,       &run_command,         &resume_command,
+    &cancel_command,      &exec_command,        &copy_command,
+    &outputs_command,     &ticket_command,      &status_command,
+    &stacks_command,      &watch_command,       &serve_command,
+    &receipt_command,     &report_command,      &logs_command,
+    &runs_command,        &explain_command,     &metrics_command,
+    &monitor_key_command, &drift_command,       &cache_command,
+    &env_command,         &calibration_command, &selftest_command,
+    &gate_command,        &help_command,        &version_command,
+    &completion_command,  &complete_command,    NULL,
 };
 
 static const struct cli_option options[] = {

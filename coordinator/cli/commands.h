@@ -8,7 +8,7 @@ extern const struct cli_command check_command, run_command, resume_command, stat
     watch_command, receipt_command, report_command, logs_command, runs_command, hosts_command, ticket_command,
     monitor_key_command, cache_command, drift_command, env_command, calibration_command, explain_command, init_command,
     rehearse_command, cancel_command, exec_command, copy_command, outputs_command, serve_command, stacks_command,
-    selftest_command, help_command, version_command, completion_command, complete_command;
+    selftest_command, gate_command, help_command, version_command, completion_command, complete_command;
 /* All of them, below one that is the program itself. */
 extern const struct cli_command sliceup_command;
 

@@ -19,7 +19,8 @@ enum {
     HOSTS_INTERSECTION,
     HOSTS_XOR,
     HOSTS_FROM,
-    HOSTS_FROM_FILE
+    HOSTS_FROM_FILE,
+    HOSTS_HISTORY
 };
 
 /* Order and parts are those of ClusterShell's nodeset. */
@@ -36,7 +37,7 @@ struct request {
     enum host_form form;
     uint32_t parts;                  /* at most so many; 0: the whole */
     char separator[SEPARATOR_BYTES]; /* between names, in HOST_FORM_EXPAND */
-    bool json, each;                 /* each: an answer a line */
+    bool json, each, history;        /* each: an answer a line */
     const char *slice;
     struct host_operand *operands; /* in the order of the command line */
     uint32_t operands_n;
@@ -96,6 +97,7 @@ static int hosts_take_arguments (struct request *request, const struct cli_argum
     request->form = values[HOSTS_COUNT] ? HOST_FORM_COUNT : values[HOSTS_EXPAND] ? HOST_FORM_EXPAND : HOST_FORM_FOLD;
     request->parts = cli_number (arguments, HOSTS_SPLIT, 0);
     request->each = values[HOSTS_EACH];
+    request->history = values[HOSTS_HISTORY];
     request->slice = values[CLI_SLICE];
     for (uint32_t i = 0; i < arguments->given_n; i++)
         add_operand (request, arguments->given[i].option, arguments->given[i].value);
@@ -109,7 +111,7 @@ static int check_arguments (const struct request *request)
     if (request->each && request->operands_n)
         return hosts_refuse (request,
                              "--each reads its expressions from standard input, and accepts none as arguments");
-    if (request->each || request->slice)
+    if (request->each || request->slice || (request->history && !request->operands_n))
         return EXIT_HOLDS;
     if (request->operands_n == 0)
         return hosts_refuse (
@@ -314,10 +316,15 @@ static int answer_one (const struct request *request, struct buf *out)
     struct err err = { 0 };
     int status = EXIT_HOLDS;
     struct hostset *set = hostset_create (&request->rules);
-    if (work_out (request, set, &err) < 0)
+    LOCAL_ARENA arena = { 0 };
+    if (work_out (request, set, &err) < 0) {
         status = failed (request, &err);
-    else
+    } else if (request->history) {
+        const struct name_list names = hostset_names (set, &arena);
+        status = host_history_show (request->cli, &names, request->json);
+    } else {
         write_set (request, set, out);
+    }
     hostset_destroy (set);
     return status;
 }
@@ -373,7 +380,8 @@ static int hosts_run (struct cli *cli, const struct cli_arguments *arguments)
     if (status == EXIT_HOLDS)
         status = check_arguments (&request);
     if (status == EXIT_HOLDS)
-        status = hosts_answer (&request);
+        status = request.history && !request.operands_n && !request.slice ? host_history_show (cli, NULL, request.json)
+                                                                          : hosts_answer (&request);
     arena_release (&request.arena);
     mem_free (request.operands);
     return status;
@@ -405,7 +413,11 @@ static const struct cli_option options[] = {
       .help = "groups of that file; also its hosts, when no other set comes first", .kind = KIND_SLICE },
     { HOSTS_EACH, "--each",
       .help = "read one expression a line from standard input, print one answer a line: parts are separated by tabs, "
-              "and a refused set gives 'error: ...'" },
+              "and a refused set gives 'error: ...'",
+      .not_with = HOSTS_HISTORY },
+    { HOSTS_HISTORY, "--history",
+      .help = "how they fared in the last 256 runs of this home: how often each failed by itself, since when, of what; "
+              "without a set, all that are known" },
     { 0 },
 };
 
@@ -420,13 +432,17 @@ const struct cli_command hosts_command = {
             "  rack[1-4]n[1-8]       several brackets: all combinations\n"
             "  A,B  A!B  A&B  A^B    union, A without B, intersection, symmetric difference; from left to right\n"
             "  @spare  @*            a group of the slice file, all of its hosts (with --slice)\n"
+            "  @suspect              of run, check and slice files: hosts that failed by themselves in their last run, "
+            "or in\n"
+            "                        two of their last five\n"
             "  -                     standard input: one or more sets a line, comments after #\n"
             "\n"
             "EXPR and the options that take one are read from left to right.",
     .examples = "sliceup hosts 'v6e-[0-15]!v6e-[3,7]'                v6e-[0-2,4-6,8-15]\n"
                 "sliceup hosts -e -S '\\n' 'rack[1-2]n[01-02]'       four lines\n"
                 "sliceup hosts --from slurm -x \"$(cat bad-hosts)\" --split 4\n"
-                "sliceup hosts --slice slice.yaml -x @spare --count\n",
+                "sliceup hosts --slice slice.yaml -x @spare --count\n"
+                "sliceup hosts --history\n",
     .exit_status = "0 (also for an empty set), 2 usage or a refused set (with its position), 3 the source of hosts is "
                    "missing or cannot be read.",
     .operands = (const struct cli_operand[]){ { "EXPR", 0, UINT32_MAX, .kind = KIND_TEXT }, { 0 } },

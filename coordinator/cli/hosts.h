@@ -4,6 +4,7 @@
 
 #include "common/model/plan.h"
 #include "coordinator/cli/arguments.h"
+#include "coordinator/story/host_history.h"
 
 enum { HOST_INPUT_MAX_BYTES = 16 << 20 };
 
@@ -15,6 +16,16 @@ int host_input_read (const char *path, struct buf *out, struct err *err);
  * variables that is set; asks no server). ERR_USAGE for an unknown word, ERR_STATE if nothing is set. */
 enum { HOST_SOURCE_MAX_BYTES = 256 << 10 };
 int host_source_read (const char *word, struct buf *expression, struct err *err);
+
+/* ---- host_history.c: how hosts fared in the runs of this home ---- */
+
+/* At the end of a run; `out` gets them, in `arena`. That it is not remembered is said, and changes no run's outcome. */
+void host_history_keep (const struct cli *cli, const struct slice_receipt *receipt, struct arena *arena,
+                        struct run_hosts *out);
+/* conf_options.suspects */
+int host_history_suspects (const char *home, struct buf *expression, struct err *err);
+/* Prints it of `set`; NULL: of all that are known. Returns the exit status. */
+int host_history_show (struct cli *cli, const struct name_list *set, bool json);
 
 /* Groups that "@name" stands for, and what "@*" does; both may lack. For hostset_group_lookup. */
 struct host_groups {

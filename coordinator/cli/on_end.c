@@ -1,5 +1,6 @@
 #include "coordinator/cli/climb.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,20 +14,52 @@
 #include "common/io/clock.h"
 #include "common/io/fd.h"
 #include "common/io/program_start.h"
+#include "common/model/hostset.h"
 
 #define DONE "on_end.done"
-enum { LOOK_MS = 100, OWN_VARIABLES = 4, VARIABLES_MAX = 4096 };
+/* A set of hosts in the environment: the kernel takes 128 KiB of a variable. */
+enum { LOOK_MS = 100, VARIABLES_MAX = 4096, SET_MAX_BYTES = 64 * 1024 };
 
 /* ---- what it is given ---- */
 
 static bool on_end_is_own (const char *variable)
 {
-    static const char *const own[OWN_VARIABLES] = { "SLICEUP_RUN=", "SLICEUP_SLICE=", "SLICEUP_OUTCOME=",
-                                                    "SLICEUP_EXIT=" };
-    for (int i = 0; i < OWN_VARIABLES; i++)
+    static const char *const own[] = { "SLICEUP_RUN=",  "SLICEUP_SLICE=",    "SLICEUP_OUTCOME=",
+                                       "SLICEUP_EXIT=", "SLICEUP_SENTENCE=", "SLICEUP_HOSTS_" };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strncmp (variable, own[i], strlen (own[i])) == 0)
             return true;
     return false;
+}
+
+/* The hosts that failed by themselves for `owner`; NONE: for whatever. Empty, too, where they would not fit. */
+static struct text hosts_of (const struct run_hosts *hosts, enum owner owner, struct arena *arena)
+{
+    LOCAL_MEM struct text *names = mem_array (hosts->failed.n + 1, sizeof *names);
+    LOCAL_BUF set = { .max = SET_MAX_BYTES };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < hosts->failed.n; i++)
+        if (!owner || hosts->failed.items[i].owner == owner)
+            names[n++] = hosts->failed.items[i].host;
+    hostset_fold (names, n, &set);
+    return set.overflow ? TEXT_LIT ("") : text_copy (arena, buf_as_text (&set));
+}
+
+/* SLICEUP_HOSTS_FAILED, and SLICEUP_HOSTS_DEVICE and the like of each owner that has some. */
+static int add_hosts (char **out, const struct run_hosts *hosts, struct arena *arena)
+{
+    int n = 0;
+    for (enum owner owner = OWNER_NONE; owner < OWNER_N; owner++) {
+        struct text set = hosts_of (hosts, owner, arena), name = text_of (enum_name_of (&owner_names, owner));
+        char *text = (char *) text_format (arena, "SLICEUP_HOSTS_%.*s=%.*s", owner ? (int) name.len : 6,
+                                           owner ? name.ptr : "FAILED", TEXT_ARG (set))
+                         .ptr;
+        for (char *at = text; *at != '='; at++)
+            *at = (char) toupper (*at);
+        if (!owner || set.len)
+            out[n++] = text;
+    }
+    return n;
 }
 
 static char **on_end_environment_of (const struct run_dir *dir, const struct run_end *end, struct arena *arena)
@@ -37,6 +70,8 @@ static char **on_end_environment_of (const struct run_dir *dir, const struct run
     out[n++] = (char *) text_format (arena, "SLICEUP_SLICE=%.*s", TEXT_ARG (end->slice)).ptr;
     out[n++] = (char *) text_format (arena, "SLICEUP_OUTCOME=%s", enum_name_of (&outcome_names, end->outcome)).ptr;
     out[n++] = (char *) text_format (arena, "SLICEUP_EXIT=%u", end->exit_status).ptr;
+    out[n++] = (char *) text_format (arena, "SLICEUP_SENTENCE=%.*s", TEXT_ARG (end->sentence)).ptr;
+    n += add_hosts (out + n, end->hosts, arena);
     for (char **variable = environ; *variable && n < VARIABLES_MAX; variable++)
         if (!on_end_is_own (*variable))
             out[n++] = *variable;

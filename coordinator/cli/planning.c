@@ -125,6 +125,7 @@ static int load (struct cli *cli, struct conf_options *options, bool made, struc
         return cli_fail (cli, &err);
     planning_add_place (cli, options, arena);
     options->host_source = host_source_read;
+    options->suspects = host_history_suspects;
     options->ssh_answers = planning_ask_ssh;
     options->pack_folder = planning_pack_folder;
     options->packs = &cli->packs;
@@ -144,6 +145,13 @@ static int load (struct cli *cli, struct conf_options *options, bool made, struc
 int planning_load (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan)
 {
     struct conf_options options = options_of (arguments);
+    return load (cli, &options, false, arena, plan);
+}
+
+int planning_load_quick (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan)
+{
+    struct conf_options options = options_of (arguments);
+    options.quick = true;
     return load (cli, &options, false, arena, plan);
 }
 

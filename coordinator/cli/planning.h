@@ -9,6 +9,9 @@
 /* Loads the plan that the slice file (the first operand) and the options that choose one make, into `arena`, and prints
  * every problem. EXIT_HOLDS, or the exit status to leave with. */
 int planning_load (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena, struct plan *plan);
+/* The same, by the quick ladder (conf_options.quick). */
+int planning_load_quick (struct cli *cli, const struct cli_arguments *arguments, struct arena *arena,
+                         struct plan *plan);
 struct rehearsal_options {
     const char *stand_in;                   /* path of the library in place of libtpu */
     bool all;                               /* also the rungs that cannot be rehearsed */

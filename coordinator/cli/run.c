@@ -67,6 +67,10 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
         return cli_fail (cli, &err);
     }
     write_signatures (cli, plan, arena);
+    if (choices->made)
+        *choices->made = dir;
+    if (choices->quiet)
+        return climb_quietly (cli, &dir, plan, making_fd);
     if (choices->web)
         start_page (cli, &dir, url, sizeof url);
     if (url[0] && choices->json)
@@ -78,8 +82,7 @@ int run_new (struct cli *cli, struct plan *plan, struct arena *arena, const stru
     return climb (cli, &dir, plan, making_fd, choices->json ? NULL : heading, choices->json, choices->metrics);
 }
 
-/* One process of a home at a time: two that begin at once would not see each other. */
-static int check_hosts (struct cli *cli, const struct plan *plan, struct err *err)
+int run_check_hosts (struct cli *cli, const struct plan *plan, struct err *err)
 {
     LOCAL_LIVE_RUNS runs = { 0 };
     if ((cli->turn_fd = run_begun_take_turn (cli->home, err)) < 0 || live_runs_read (cli->home, true, &runs, err) != 0)
@@ -94,7 +97,7 @@ static int run_run (struct cli *cli, const struct cli_arguments *arguments)
     struct err err = { 0 };
     int status = planning_load (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS && (status = cli_ask_password (cli, arguments, &plan)) == EXIT_HOLDS &&
-        !arguments->values[RUN_BESIDE] && check_hosts (cli, &plan, &err) < 0)
+        !arguments->values[RUN_BESIDE] && run_check_hosts (cli, &plan, &err) < 0)
         status = cli_fail (cli, &err);
     if (status == EXIT_HOLDS)
         status = run_new (cli, &plan, &arena,

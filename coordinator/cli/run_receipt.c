@@ -1,6 +1,7 @@
 #include "coordinator/cli/run_receipt.h"
 
 #include "common/io/atomic_file.h"
+#include "coordinator/cli/hosts.h"
 #include "coordinator/cli/planning.h"
 #include "coordinator/story/frontier.h"
 #include "coordinator/view/drift_view.h"
@@ -215,7 +216,7 @@ static void add_drift (const struct run_report *run, const struct drift *drift, 
 }
 
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
-                         struct err *err)
+                         struct run_hosts *hosts, struct arena *arena, struct err *err)
 {
     struct run_report run = { .measures = measure_fold_create () };
     struct drift compared = { 0 };
@@ -238,6 +239,8 @@ int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint3
         (void) card_print (run.report->scene->board, card);
     if (rc == 0 && (card->len || run.report->scene->board->outcome == OUTCOME_PASSED))
         add_drift (&run, &compared, card);
+    if (rc == 0)
+        host_history_keep (cli, run.report->receipt, arena, hosts);
     launch_measures_keep (cli, run.measures, &unread, card);
     measure_fold_destroy (run.measures);
     run_report_release (&run);

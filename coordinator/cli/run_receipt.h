@@ -5,6 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/report/report.h"
+#include "coordinator/story/host_history.h"
 #include "coordinator/story/measure_fold.h"
 
 /* `board` keeps the texts: destroy it after the receipt was used, also when this failed. */
@@ -39,8 +40,8 @@ extern const struct run_file {
     report_printer *print;
 } run_files[];
 /* These, and receipts/<host>.json, each written whole or not at all; and its measures are kept (planning.h). `drift`: how
- * many differences there are; may be NULL. `card`: what the run came to (view/plain.h), or of one that passed how its hosts differ; empty: its sentence says all. */
+ * many differences there are; may be NULL. `card`: what the run came to (view/plain.h), or of one that passed how its hosts differ; empty: its sentence says all. `hosts`: how they fared, in `arena`. */
 int receipt_write_files (const struct cli *cli, const struct run_dir *dir, uint32_t *drift, struct buf *card,
-                         struct err *err);
+                         struct run_hosts *hosts, struct arena *arena, struct err *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "coordinator/journal/database.h"
 #include "coordinator/journal/run_dir.h"
 
-enum { BUSY_MS = 10000, FORMAT = 2 };
+enum { BUSY_MS = 10000, FORMAT = 3, FORMAT_OF_MEASURES = 2 };
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -16,7 +16,9 @@ static const char schema[] =
     " pass INTEGER NOT NULL, wall_ms INTEGER NOT NULL, record BLOB NOT NULL,"
     " PRIMARY KEY (run, rung, pass, wall_ms)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS measure_by_signature ON measure (signature, wall_ms);"
-    "PRAGMA user_version = 2;"
+    "CREATE TABLE IF NOT EXISTS run_hosts (run TEXT PRIMARY KEY, wall_ms INTEGER NOT NULL, record BLOB NOT NULL)"
+    " STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version = 3;"
     "COMMIT";
 
 static const char *path_in (const char *home, char path[RUN_PATH_BYTES])
@@ -25,24 +27,20 @@ static const char *path_in (const char *home, char path[RUN_PATH_BYTES])
     return path;
 }
 
-/* A process killed before it made the tables leaves an empty file; the next writer makes them. */
-static int calibration_store_prepare (sqlite3 *db, enum database_use use, const char *path, bool *empty,
+/* A process killed before it made the tables leaves an empty file (format 0); the next writer makes what is missing. */
+static int calibration_store_prepare (sqlite3 *db, enum database_use use, const char *path, int *format,
                                       struct err *err)
 {
-    int format;
-    if (database_format (db, &format, err) < 0)
+    if (database_format (db, format, err) < 0)
         return -1;
-    *empty = format == 0;
-    if (format == 0 && use == DATABASE_WRITE)
-        return database_run (db, schema, "make the tables", err);
-    if (format != FORMAT && format != 0)
+    if (*format != FORMAT && *format != FORMAT_OF_MEASURES && *format != 0)
         return err_set (err, ERR_STATE,
                         "%s has format %d, expected %d: another version wrote it; move it away to start a new one",
-                        path, format, FORMAT);
-    return 0;
+                        path, *format, FORMAT);
+    return *format < FORMAT && use == DATABASE_WRITE ? database_run (db, schema, "make the tables", err) : 0;
 }
 
-static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, struct err *err)
+static sqlite3 *open_it (const char *home, enum database_use use, int *format, struct err *err)
 {
     char path[RUN_PATH_BYTES];
     if (use == DATABASE_WRITE && access (path_in (home, path), F_OK) != 0 && errno == ENOENT &&
@@ -51,7 +49,7 @@ static sqlite3 *open_it (const char *home, enum database_use use, bool *empty, s
     if (database_file_check (path_in (home, path), use, err) < 0)
         return NULL;
     sqlite3 *db = database_open (path, use, BUSY_MS, err);
-    if (db && calibration_store_prepare (db, use, path, empty, err) == 0)
+    if (db && calibration_store_prepare (db, use, path, format, err) == 0)
         return db;
     database_close (db);
     return NULL;
@@ -87,8 +85,8 @@ int calibration_add (const char *home, const struct measure_list *measures, stru
 {
     if (measures->n == 0)
         return 0;
-    bool empty;
-    sqlite3 *db = open_it (home, DATABASE_WRITE, &empty, err);
+    int format;
+    sqlite3 *db = open_it (home, DATABASE_WRITE, &format, err);
     if (!db)
         return -1;
     int rc = database_run (db, "BEGIN IMMEDIATE", "begin a transaction", err);
@@ -131,27 +129,79 @@ int calibration_read (const char *home, struct text signature, struct arena *are
     *out = (struct measure_list){ 0 };
     if (was_never_made (home))
         return 0;
-    bool empty;
-    sqlite3 *db = open_it (home, DATABASE_READ, &empty, err);
+    int format;
+    sqlite3 *db = open_it (home, DATABASE_READ, &format, err);
     if (!db)
         return -1;
-    int rc = empty ? 0 : calibration_store_read_all (db, signature, arena, out, err);
+    int rc = !format ? 0 : calibration_store_read_all (db, signature, arena, out, err);
     database_close (db);
     return rc;
 }
 
 int calibration_forget (const char *home, struct text signature, uint32_t *forgotten, struct err *err)
 {
-    int changed = 0;
-    bool empty;
+    int changed = 0, format;
     *forgotten = 0;
     if (was_never_made (home))
         return 0;
-    sqlite3 *db = open_it (home, DATABASE_WRITE, &empty, err);
+    sqlite3 *db = open_it (home, DATABASE_WRITE, &format, err);
     int rc = db ? database_change (db, "forget a launch", &changed, err, "DELETE FROM measure WHERE signature = ?1",
                                    "t", signature)
                 : -1;
     *forgotten = rc == 0 ? (uint32_t) changed : 0;
+    database_close (db);
+    return rc;
+}
+
+/* ---- hosts of runs ---- */
+
+int calibration_add_hosts (const char *home, const struct run_hosts *hosts, struct err *err)
+{
+    int format;
+    LOCAL_BUF bytes = { .max = RUN_HOSTS_MAX_BYTES };
+    wire_put_record (&bytes, &run_hosts_record, hosts);
+    if (bytes.overflow || !record_check (&run_hosts_record, hosts, NULL))
+        return err_set (err, ERR_LIMIT, "what is to be remembered of its hosts takes more than %d bytes",
+                        RUN_HOSTS_MAX_BYTES);
+    sqlite3 *db = open_it (home, DATABASE_WRITE, &format, err);
+    int rc = db ? database_change (db, "remember the hosts of a run", NULL, err,
+                                   "INSERT OR REPLACE INTO run_hosts (run, wall_ms, record) VALUES (?1, ?2, ?3)", "tib",
+                                   hosts->run, hosts->ended_wall_ms, buf_as_text (&bytes))
+                : -1;
+    if (rc == 0)
+        rc = database_change (db, "forget the hosts of old runs", NULL, err,
+                              "DELETE FROM run_hosts WHERE wall_ms < (SELECT wall_ms FROM run_hosts"
+                              " ORDER BY wall_ms DESC LIMIT 1 OFFSET ?1)",
+                              "i", (uint64_t) RUNS_OF_HOSTS_KEPT - 1);
+    database_close (db);
+    return rc;
+}
+
+static int read_all_hosts (sqlite3 *db, struct arena *arena, struct run_hosts_list *out, struct err *err)
+{
+    LOCAL_STATEMENT row = database_ask (db, err, "SELECT record FROM run_hosts ORDER BY wall_ms DESC LIMIT ?1", "i",
+                                        (uint64_t) RUNS_OF_HOSTS_KEPT);
+    int rc = row ? 0 : -1;
+    out->items = arena_array (arena, RUNS_OF_HOSTS_KEPT, sizeof *out->items);
+    while (rc == 0 && (rc = database_step (db, row, "read the hosts of runs", err)) == SQLITE_ROW) {
+        rc = wire_get_record (database_text (row, 0, arena), &run_hosts_record, &out->items[out->n++], arena, err);
+        if (rc < 0)
+            err_set (err, ERR_DAMAGE, "%s holds a run whose hosts cannot be read: move it away to start a new one",
+                     sqlite3_db_filename (db, "main"));
+    }
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+int calibration_read_hosts (const char *home, struct arena *arena, struct run_hosts_list *out, struct err *err)
+{
+    *out = (struct run_hosts_list){ 0 };
+    if (was_never_made (home))
+        return 0;
+    int format;
+    sqlite3 *db = open_it (home, DATABASE_READ, &format, err);
+    if (!db)
+        return -1;
+    int rc = format < FORMAT ? 0 : read_all_hosts (db, arena, out, err);
     database_close (db);
     return rc;
 }

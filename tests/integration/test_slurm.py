@@ -85,6 +85,24 @@ class Guide(Slurm):
         self.empty()
 
 
+class Gate(Slurm):
+    def test_a_node_that_fails_its_gate_is_drained_by_on_end(self):
+        """docs/guide/gate.md, with its words."""
+        page = (lab.TOP / "docs/guide/gate.md").read_text()
+        drain = self.lab.write("drain", re.search(r"^#!/bin/sh\n.*?(?=^```)", page, re.M | re.S)[0])
+        drain.chmod(0o755)
+        odd = {"id": "odd", "command": ["sh", "-c", 'test "$SLICEUP_HOST" != h2 || { echo "RuntimeError: /dev/accel0: Device or resource busy" >&2; exit 3; }']}
+        ladder = self.lab.ladder("own.yaml", [{"id": "host-facts", "builtin": "facts"}, odd])
+        slice_file = self.slice(ladder=str(ladder), on_end=["./drain"])
+        ended = self.shell(f"sliceup gate {slice_file} || echo refused $?")
+        self.addCleanup(self.lab.node_run, "scontrol", "update", "NodeName=h2", "State=RESUME")
+        self.assertRegex(ended.out, r"gate: refused: .*h2 failed: RuntimeError: /dev/accel0.*\nrefused 1\n")
+        state = self.lab.node_run("sinfo", "--noheader", "--Node", "--format=%N %T %E").stdout
+        self.assertRegex(state, r"(?m)^h2 drain\w* sliceup \w{32}$")
+        self.assertEqual({"h0", "h1", "h3"}, set(re.findall(r"(?m)^(h\d) idle none$", state)), state)
+        self.empty()
+
+
 class Trouble(Slurm):
     def sentence(self, ended):
         self.assertEqual(3, ended.status, ended)
