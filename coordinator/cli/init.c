@@ -19,11 +19,12 @@ enum {
     INIT_NAME,
     INIT_USER,
     INIT_MACHINE,
-    INIT_TOPOLOGY
+    INIT_TOPOLOGY,
+    INIT_RECIPE
 };
 
 struct request {
-    const char *set, *gcloud, *out, *ladder, *user, *name, *machine, *topology, *share_dir;
+    const char *set, *gcloud, *out, *ladder, *user, *name, *machine, *topology, *recipe, *share_dir;
     bool slurm, external;
     struct first_slice slice;
     struct arena arena;
@@ -43,6 +44,7 @@ static int take_set (struct request *request)
         *set = ' ';
     if (hostset_read (request->slice.set, &rules, &request->arena, &names, &request->err) != 0)
         return -1;
+    request->slice.shape.hosts = names.n;
     return names.n ? 0
                    : err_set (&request->err, ERR_USAGE, "the host set is empty, expected hosts such as 'v6e-[0-3]'");
 }
@@ -54,8 +56,11 @@ static int take_slurm (struct request *request)
     int rc = host_source_read ("slurm", &nodes, &request->err);
     if (text_to_u64 (text_of (getenv ("SLURM_JOB_ID")), &job) && !request->name)
         request->slice.name = text_format (&request->arena, "slurm-%s", getenv ("SLURM_JOB_ID"));
-    if (rc == 0)
+    const struct hostset_rules rules = { .max = HOSTS_MAX };
+    struct name_list names = { 0 };
+    if (rc == 0 && (rc = hostset_read (buf_as_text (&nodes), &rules, &request->arena, &names, &request->err)) == 0)
         buf_printf (&request->notes, "the hosts of this allocation: %s\n", buf_c (&nodes));
+    request->slice.shape.hosts = names.n;
     return rc;
 }
 
@@ -138,6 +143,77 @@ static int take_machine (struct request *request)
                : 0;
 }
 
+/* ---- recipes ---- */
+
+/* 16 chips of two dimensions are 4x4, 32 are 4x8; of three 16 are 2x2x4: powers of two, no side more than twice another, the
+ * smallest first. That is how Google's documentation draws slices of each size; others have to be said. */
+static struct text usual_topology (uint32_t chips, uint32_t dimensions, struct arena *arena)
+{
+    uint32_t sides[3] = { 1, 1, 1 }, doubled = dimensions;
+    for (; chips > 1 && chips % 2 == 0; chips /= 2) {
+        doubled = doubled ? doubled - 1 : dimensions - 1;
+        sides[doubled] *= 2;
+    }
+    return chips > 1         ? (struct text){ 0 }
+           : dimensions == 2 ? text_format (arena, "%ux%u", sides[0], sides[1])
+                             : text_format (arena, "%ux%ux%u", sides[0], sides[1], sides[2]);
+}
+
+/* "v6e-16": the machine whose hosts, as many as were given, make such a slice. */
+static int take_shape (struct request *request, struct text family, struct text number)
+{
+    struct first_slice *slice = &request->slice;
+    uint64_t n;
+    if (!text_to_u64 (number, &n) || n == 0 || n > UINT32_MAX)
+        return err_set (&request->err, ERR_USAGE, "--recipe %s: expected a size such as %.*s-16", request->recipe,
+                        TEXT_ARG (family));
+    slice->shape.accelerator = text_is (family, "v5e") ? TEXT_LIT ("v5litepod") : family; /* as gcloud calls it */
+    slice->shape.number = (uint32_t) n;
+    if (conf_find_machine (request->share_dir, &slice->shape, &request->arena, &slice->machine, &request->err) != 0)
+        return -1;
+    if (!slice->machine.id.len)
+        return err_set (
+            &request->err, ERR_USAGE,
+            "--recipe %s: no machine type of configs/machines/tpu.yaml has hosts of which %u make such a slice",
+            request->recipe, slice->shape.hosts);
+    slice->shape.topology = usual_topology (slice->shape.hosts * slice->machine.chips, slice->machine.dimensions,
+                                            &request->arena);
+    return slice->shape.topology.len ? 0
+                                     : err_set (&request->err, ERR_USAGE,
+                                                "--recipe %s: a slice of so many chips has no usual topology; give "
+                                                "--machine and --topology in place of a recipe",
+                                                request->recipe);
+}
+
+/* A file of configs/recipes: the part of a slice file that says what runs, which is copied with its words. */
+static int take_recipe (struct request *request)
+{
+    struct text family = text_of (request->recipe), whole = family;
+    uint32_t dash;
+    bool sized = text_find (family, TEXT_LIT ("-"), &dash);
+    if (!request->recipe)
+        return 0;
+    if (request->gcloud || request->machine || request->ladder || !host_name_valid (whole))
+        return err_set (
+            &request->err, ERR_USAGE,
+            "--recipe says what --gcloud, --machine, --topology and --ladder say: expected a name such as v6e-16, and "
+            "none of them");
+    if (sized)
+        family.len = dash;
+    struct text path = text_format (&request->arena, "%s/configs/recipes/%.*s.yaml", request->share_dir,
+                                    TEXT_ARG (family));
+    LOCAL_BUF words = { .max = BYTES_MAX };
+    if (access (path.ptr, R_OK) != 0)
+        return err_set (&request->err, ERR_USAGE,
+                        "there is no recipe '%.*s': configs/recipes has a file for each, such as v6e "
+                        "for v6e-16",
+                        TEXT_ARG (family));
+    if (host_input_read (path.ptr, &words, &request->err) < 0)
+        return -1;
+    request->slice.recipe = text_copy (&request->arena, buf_as_text (&words));
+    return sized ? take_shape (request, family, (struct text){ whole.ptr + dash + 1, whole.len - dash - 1 }) : 0;
+}
+
 static int make_slice (struct request *request)
 {
     if (init_take_name (request, request->ladder, &request->slice.ladder) != 0 ||
@@ -145,7 +221,8 @@ static int make_slice (struct request *request)
         init_take_name (request, request->name, &request->slice.name) != 0 || take_machine (request) != 0 ||
         (request->set     ? take_set (request)
          : request->slurm ? take_slurm (request)
-                          : take_gcloud (request)) != 0)
+                          : take_gcloud (request)) != 0 ||
+        take_recipe (request) != 0)
         return -1;
     if (!request->slice.name.len)
         request->slice.name = TEXT_LIT ("slice");
@@ -190,6 +267,7 @@ static int init_run (struct cli *cli, const struct cli_arguments *arguments)
                                .name = values[INIT_NAME],
                                .machine = values[INIT_MACHINE],
                                .topology = values[INIT_TOPOLOGY],
+                               .recipe = values[INIT_RECIPE],
                                .share_dir = cli->share_dir,
                                .slurm = values[INIT_SLURM],
                                .external = values[INIT_EXTERNAL] };
@@ -220,6 +298,10 @@ static const struct cli_option options[] = {
     { INIT_USER, "--user", .value = "NAME", .help = "the user on the hosts" },
     { INIT_MACHINE, "--machine", .value = "TYPE", .help = "of TPU hosts: ct6e-standard-4t. gcloud tells it itself" },
     { INIT_TOPOLOGY, "--topology", .value = "SHAPE", .help = "of TPU hosts: 4x4. gcloud tells it itself" },
+    { INIT_RECIPE, "--recipe", .value = "NAME",
+      .help = "of configs/recipes, with the size of a TPU slice: v6e-16, v5e-32, v5p-16, h100x8. Machine, topology, "
+              "profile, pins and "
+              "ladder follow" },
     { CLI_LADDER, "--ladder", .value = "NAME",
       .help = "of configs/ladders; profile and pins follow. Default: jax on a known TPU, else plain",
       .kind = KIND_LADDER },
@@ -236,6 +318,7 @@ const struct cli_command init_command = {
             "\n"
             "HOSTS is a host set, reached over ssh: 'v6e-[0-3]', '10.0.0.[4-7]'; see sliceup hosts --help.",
     .examples = "sliceup init 'node-[0-3]' --user ubuntu > slice.yaml\n"
+                "sliceup init 'v6e-[0-3]' --recipe v6e-16 -o v6e.yaml\n"
                 "salloc --nodes=4 sliceup init --slurm --machine ct6e-standard-4t --topology 4x4 -o slice.yaml\n"
                 "gcloud compute tpus tpu-vm describe v6e --zone=us-east5-b --format=json > v6e.json\n"
                 "sliceup init --gcloud v6e.json -o v6e.yaml\n",
@@ -319,5 +402,11 @@ void first_slice_write (const struct first_slice *slice, struct buf *out)
         buf_puts (out, "# slurm: {partition: NAME, account: NAME}\n");
     else
         put_ssh (slice, out);
-    put_programs (slice, out);
+    if (!slice->recipe.len)
+        put_programs (slice, out);
+    if (slice->recipe.len) {
+        init_put (out, "machine: ", slice->machine.id, "\n");
+        init_put (out, "topology: ", slice->shape.topology, "\n");
+        buf_add_text (out, slice->recipe);
+    }
 }

@@ -71,7 +71,7 @@ struct first_host {
 };
 
 struct first_slice {
-    struct text name, user, ladder, set; /* host set; all but the name may be empty */
+    struct text name, user, ladder, set, recipe; /* host set; the recipe's own lines; all but the name may be empty */
     struct slice_shape shape;
     struct first_host *hosts; /* of a TPU VM: shape.hosts of them, worker n is hosts[n]. With no set either: by Slurm */
     struct text gcloud, id;   /* the node and the options by which gcloud finds it; digits, or empty */

@@ -88,6 +88,30 @@ class Init(lab.LabTest):
         self.refused(self.sliceup("init", "--slurm"), 3, "SLURM_JOB_NODELIST is not set")
         self.accepted(self.sliceup("init", "--slurm", **{**allocation, "SLURM_JOB_ID": "17'\n"}), **allocation)
 
+    def test_a_recipe_makes_a_slice_file_that_check_accepts(self):
+        shapes = {"v6e-4": (1, "ct6e-standard-4t", "2x2"), "v6e-8": (1, "ct6e-standard-8t", "2x4"), "v6e-16": (4, "ct6e-standard-4t", "4x4"),
+                  "v6e-256": (64, "ct6e-standard-4t", "16x16"), "v5e-16": (4, "ct5lp-hightpu-4t", "4x4"), "v5p-16": (2, "ct5p-hightpu-4t", "2x2x2"),
+                  "v5p-256": (32, "ct5p-hightpu-4t", "4x4x8"), "v4-32": (4, "ct4p-hightpu-4t", "2x2x4"), "h100x8": (2, None, None), "a100x8": (1, None, None)}
+        self.assertEqual({path.stem for path in (lab.TOP / "configs/recipes").glob("*.yaml")}, {name.partition("-")[0] for name in shapes})
+        for name, (hosts, machine, topology) in shapes.items():
+            path = self.lab.files / f"{name}.yaml"
+            self.passes(self.lab.sliceup("init", f"t-[1-{hosts}]", "--recipe", name, "--name", name, "-o", path))
+            text = path.read_text()
+            for key, value in (("machine", machine), ("topology", topology)):
+                found = re.search(rf"(?m)^{key}: '?([^'\n]*)", text)
+                self.assertEqual(value, found and found[1], text)
+            checked = self.passes(self.lab.sliceup("check", path))
+            self.assertIn("no mistakes found", checked.out, name)
+        self.assertIn("collective", self.passes(self.lab.sliceup("rehearse", "--check", self.lab.files / "v6e-16.yaml")).out)
+
+    def test_a_recipe_that_cannot_be(self):
+        for words, said in ((("t-[1-3]", "--recipe", "v6e-16"), "hosts of which 3 make such a slice"), (("t", "--recipe", "v9-4"), "no recipe 'v9'"),
+                            (("t", "--recipe", "v6e-x"), "expected a size such as v6e-16"), (("t", "--recipe", "../slices/x"), "expected a name such as v6e-16"),
+                            (("t-[1-3]", "--recipe", "v5p-24"), "no usual topology"), (("t", "--recipe", "v6e-4", "--ladder", "plain"), "none of them")):
+            refused = self.lab.sliceup("init", *words)
+            self.assertEqual((2, ""), (refused.status, refused.out), refused)
+            self.assertIn(said, refused.err)
+
     def test_a_file_that_exists_is_not_replaced(self):
         made = self.sliceup("init", "a", "-o", "new.yaml")
         self.assertEqual((0, ""), (made.status, made.out))

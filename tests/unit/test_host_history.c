@@ -54,7 +54,7 @@ static const char *failed_names (const struct run_hosts *hosts)
 
 #define FARED(...) fared ((const struct stand[HOSTS]){ __VA_ARGS__ }, HOSTS, false)
 
-TEST (who_fell_with_another_did_not_fail_by_itself)
+TEST (a_cascade_is_no_failure_of_its_host)
 {
     struct run_hosts hosts = FARED ({ OUTCOME_PASSED, 0 }, { OUTCOME_FAILED, OWNER_PROGRAM },
                                     { OUTCOME_CASCADE, OWNER_PEER }, { OUTCOME_CANCELLED, OWNER_SLICEUP });
