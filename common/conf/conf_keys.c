@@ -52,6 +52,12 @@ static const struct conf_key slice_keys[SLICE_KEYS] = {
                                 "alone follow from it." },
     [SLICE_TOPOLOGY] = { "topology", KEY_NAME,
                          .help = "The chips of the slice as a grid, such as `4x4`. The number of hosts must fit it." },
+    [SLICE_SLICES] = { "slices", KEY_NUMBER, 1, SLICES_MAX, .fallback = "1",
+                       .help = "How many TPU slices the hosts are, all of this topology, connected by the data-centre "
+                               "network: "
+                               "the first hosts are slice 0, as many follow for slice 1, and so on. The first axis of "
+                               "the mesh "
+                               "runs over them. Programs of scope slice get `MEGASCALE_*`." },
     [SLICE_MESH] = { "mesh", KEY_MAP,
                      .help = "Axis name to size, outermost first; the product is hosts times devices per host. "
                              "Default: one axis `host` over all devices.",

@@ -257,7 +257,7 @@ static void check_own_numbers (struct draft *draft, const struct rung *together)
     static const char *const own[] = { "JAX_PROCESS_ID", "RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK" };
     struct launch_place place = launch_place_of (&draft->plan, NULL, 0, 0);
     var_list set = launch_variables_of (&draft->plan.profile, SCOPE_SLICE, &place, draft->arena);
-    text_list differing = launch_differing_by_host (&draft->plan.profile, draft->arena);
+    text_list differing = launch_differing_by_host (&draft->plan, draft->arena);
     for (uint32_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (var_value (&set, own[i]).len && !text_is_among (text_of (own[i]), differing.items, differing.n))
             warning_at (draft->problems, draft->slice[SLICE_PROFILE].node,

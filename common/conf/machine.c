@@ -168,11 +168,27 @@ static void take_topology (struct draft *draft, const struct conf_value *of_prof
     plan->accelerator = type;
 }
 
+/* What GKE's JobSet sets, and nobody on TPU VMs: without it each slice comes up for itself
+ * (docs.cloud.google.com/tpu/docs/multislice-introduction). A profile's own win. */
+static void add_megascale (struct draft *draft)
+{
+    static const struct var all[] = { { TEXT_LIT ("MEGASCALE_COORDINATOR_ADDRESS"), TEXT_LIT ("{address0}") },
+                                      { TEXT_LIT ("MEGASCALE_NUM_SLICES"), TEXT_LIT ("{slices}") },
+                                      { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{slice}") } };
+    struct profile *profile = &draft->plan.profile;
+    struct text value;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && draft->plan.slices; i++)
+        if (!var_find (&profile->env, all[i].name, &value) && !var_find (&profile->slice_env.set, all[i].name, &value))
+            *(struct var *) list_append (&profile->slice_env.set, sizeof all[i], draft->arena) = all[i];
+}
+
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS])
 {
     const struct machine_type *machine = &draft->plan.machine;
     take_devices (draft, &profile[PROFILE_DEVICES]);
     take_topology (draft, &profile[PROFILE_TOPOLOGY]);
+    if (text_is (draft->plan.profile.backend, "tpu"))
+        add_megascale (draft);
     if (!machine->id.len || !draft->frontend || !text_is (draft->plan.profile.backend, "tpu"))
         return;
     const struct frontend_alone alone = { .bounds = machine->bounds,

@@ -52,7 +52,7 @@ void draft_rehearse_cache (struct draft *draft, struct conf_value *root)
 
 /* ---- the pod's variables ---- */
 
-/* What GKE puts into such a pod (AI-Hypercomputer/torchprime:docs/troubleshoot-distributed.md), and the stand-in's own two. */
+/* What GKE puts into such a pod (AI-Hypercomputer/torchprime:docs/troubleshoot-distributed.md), and the stand-in's own. */
 static void fill_variables (struct draft *draft)
 {
     const struct plan *plan = &draft->plan;
@@ -68,6 +68,7 @@ static void fill_variables (struct draft *draft)
         { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{slice}") },
         { TEXT_LIT ("OPENBLAS_NUM_THREADS"), TEXT_LIT ("1") }, /* its threads wait busily, and hosts share cores */
         { TEXT_LIT ("SLICEUP_STANDIN_HOST"), TEXT_LIT ("{address}") },
+        { TEXT_LIT ("SLICEUP_STANDIN_PEERS"), TEXT_LIT ("{addresses}") }, /* of all slices */
         { TEXT_LIT ("TPU_ACCELERATOR_TYPE"), profile->accelerator },
         { TEXT_LIT ("TPU_CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
         { TEXT_LIT ("TPU_HOST_BOUNDS"), hosts },
@@ -76,8 +77,8 @@ static void fill_variables (struct draft *draft)
         { TEXT_LIT ("TPU_TOPOLOGY"), profile->topology },
         { TEXT_LIT ("TPU_TOPOLOGY_ALT"), TEXT_LIT ("false") },
         { TEXT_LIT ("TPU_TOPOLOGY_WRAP"), text_of (alone) },
-        { TEXT_LIT ("TPU_WORKER_HOSTNAMES"), TEXT_LIT ("{addresses}") },
-        { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("{rank}") },
+        { TEXT_LIT ("TPU_WORKER_HOSTNAMES"), TEXT_LIT ("{workers}") },
+        { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("{worker}") },
         { TEXT_LIT ("WRAP"), text_of (alone) },
     };
     var_list *variables = &draft->plan.rehearsal.variables;

@@ -26,6 +26,8 @@ int draft_slice (struct draft *draft)
     draft->plan.home = text_copy (draft->arena, text_of (draft->options->home));
     /* LAUNCHER_NONE: a wrong launcher was reported, and checks that depend on it are skipped. */
     const struct conf_value *launcher = &draft->slice[SLICE_LAUNCHER];
+    if (draft->slice[SLICE_SLICES].good && draft->slice[SLICE_SLICES].number > 1)
+        draft->plan.slices = (uint32_t) draft->slice[SLICE_SLICES].number;
     draft->plan.launcher = launcher->good ? (enum launcher) launcher->number : LAUNCHER_NONE;
     return 0;
 }
@@ -81,15 +83,17 @@ static void check_chips (struct draft *draft)
     const struct machine_type *machine = &draft->plan.machine;
     const struct conf_value *own = &draft->slice[SLICE_TOPOLOGY];
     const struct yaml_node *of_profile = draft->slice[SLICE_PROFILE].node, *where = own->given ? own->node : of_profile;
-    uint32_t chips, hosts = draft->plan.whole, devices = hosts * profile->devices_per_host;
+    uint32_t chips, slices = plan_slices (&draft->plan), hosts = draft->plan.whole / slices,
+                    devices = hosts * profile->devices_per_host;
     bool has_grid = mesh_topology_chips (profile->topology, &chips);
     if (profile->topology.len && !has_grid)
         problem_at (draft->problems, where, "the topology is %.*s, expected sizes such as 4x4",
                     TEXT_ARG (profile->topology));
     else if (has_grid && machine->id.len && chips != hosts * machine->chips)
         problem_at (draft->problems, draft->slice[SLICE_MACHINE].node,
-                    "the topology %.*s has %u chips, which are %u hosts of type %.*s, but the slice has %u%s",
-                    TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id), hosts,
+                    "the topology %.*s has %u chips, which are %u hosts of type %.*s, but %s has %u%s",
+                    TEXT_ARG (profile->topology), chips, chips / machine->chips, TEXT_ARG (machine->id),
+                    slices > 1 ? "each slice" : "the slice", hosts,
                     draft->excluded.n ? " with those that are left out" : "");
     else if (has_grid && !machine->id.len && chips != devices)
         problem_at (draft->problems, where, "the topology %.*s has %u chips, expected %u: hosts times devices_per_host",
@@ -108,6 +112,24 @@ static const char *without (struct draft *draft)
         return "";
     struct text names = hostset_folded (out->items, out->n, UINT32_MAX, draft->arena);
     return text_format (draft->arena, " (without %.*s, left out)", TEXT_ARG (names)).ptr;
+}
+
+/* Hosts are in the order of slices, and devices in that of hosts: only the first axis can run over slices. */
+static void check_slices (struct draft *draft, const struct mesh *mesh)
+{
+    const struct conf_value *given = &draft->slice[SLICE_SLICES];
+    uint32_t slices = plan_slices (&draft->plan), whole = draft->plan.whole;
+    if (slices > 1 && whole % slices)
+        problem_at (draft->problems, given->node, "%u hosts are no %u slices of equal size", whole, slices);
+    else if (slices > 1 && draft->excluded.n)
+        problem_at (draft->problems, given->node,
+                    "hosts are left out%s, expected all of %u slices: the runtime waits for each of them",
+                    without (draft), slices);
+    else if (slices > 1 && mesh->n && mesh->items[0].size % slices)
+        problem_at (
+            draft->problems, draft->slice[SLICE_MESH].node,
+            "the first axis of the mesh, %.*s, has %u devices, expected a multiple of %u: it runs over the slices",
+            TEXT_ARG (mesh->items[0].axis), mesh->items[0].size, slices);
 }
 
 void draft_mesh (struct draft *draft)
@@ -134,6 +156,7 @@ void draft_mesh (struct draft *draft)
                     mesh_devices (&mesh), (uint32_t) devices, draft->plan.hosts.n, without (draft),
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft);
+    check_slices (draft, &mesh);
     draft->plan.mesh = mesh;
 }
 

@@ -2,9 +2,23 @@
 
 #include <string.h>
 
-static const char *const placeholders[] = { "rank",  "world",  "host",     "address", "addresses",
-                                            "slice", "slices", "address0", "port",    "rendezvous" };
-enum placeholder { RANK, WORLD, HOST, ADDRESS, ADDRESSES, SLICE, SLICES, ADDRESS0, PORT, RENDEZVOUS, PLACEHOLDERS };
+static const char *const placeholders[] = { "rank",   "world",    "host", "address",    "addresses", "slice",
+                                            "slices", "address0", "port", "rendezvous", "worker",    "workers" };
+enum placeholder {
+    RANK,
+    WORLD,
+    HOST,
+    ADDRESS,
+    ADDRESSES,
+    SLICE,
+    SLICES,
+    ADDRESS0,
+    PORT,
+    RENDEZVOUS,
+    WORKER,
+    WORKERS,
+    PLACEHOLDERS
+};
 enum { PORTS_APART = 512 }; /* two attempts, or two hosts of one machine, do not get the same one */
 
 /* One piece of a value: plain text, then a word in braces. */
@@ -78,6 +92,23 @@ static void add_addresses (struct buf *out, const struct launch_place *place)
     }
 }
 
+/* Of the plan: also those that take no part now. */
+static uint32_t place_host (const struct launch_place *place)
+{
+    return place->ranks ? place->ranks[place->rank] : place->rank;
+}
+
+/* The addresses of the hosts of its slice. */
+static void add_workers (struct buf *out, const struct launch_place *place)
+{
+    uint32_t slice = plan_slice_of (place->plan, place_host (place)), n = 0;
+    for (uint32_t i = 0; i < place->plan->hosts.n; i++)
+        if (plan_slice_of (place->plan, i) == slice) {
+            buf_puts (out, n++ ? "," : "");
+            buf_add_text (out, place->plan->hosts.items[i].address);
+        }
+}
+
 static struct text address_0 (const struct launch_place *place)
 {
     return place->plan->hosts.items[place->ranks ? place->ranks[0] : 0].address;
@@ -90,7 +121,6 @@ static void add_rendezvous (struct buf *out, const struct launch_place *place)
     buf_printf (out, colons ? "[%.*s]:%u" : "%.*s:%u", TEXT_ARG (address), place->port);
 }
 
-/* A plan has exactly one slice. */
 static void launch_variables_add_value (struct buf *out, const struct piece *piece, const struct launch_place *place)
 {
     switch (piece->literal ? -1 : placeholder_of (piece->word)) {
@@ -99,8 +129,10 @@ static void launch_variables_add_value (struct buf *out, const struct piece *pie
     case HOST: buf_add_text (out, place->host); break;
     case ADDRESS: buf_add_text (out, place->address); break;
     case ADDRESSES: add_addresses (out, place); break;
-    case SLICE: buf_puts (out, "0"); break;
-    case SLICES: buf_puts (out, "1"); break;
+    case SLICE: buf_printf (out, "%u", plan_slice_of (place->plan, place_host (place))); break;
+    case SLICES: buf_printf (out, "%u", plan_slices (place->plan)); break;
+    case WORKER: buf_printf (out, "%u", plan_worker_of (place->plan, place_host (place))); break;
+    case WORKERS: add_workers (out, place); break;
     case ADDRESS0: buf_add_text (out, address_0 (place)); break;
     case PORT: buf_printf (out, "%u", place->port); break;
     case RENDEZVOUS: add_rendezvous (out, place); break;
@@ -162,11 +194,14 @@ static void add_differing (const var_list *vars, unsigned bits, text_list *names
             names->items[names->n++] = vars->items[i].name;
 }
 
-text_list launch_differing_by_host (const struct profile *profile, struct arena *arena)
+text_list launch_differing_by_host (const struct plan *plan, struct arena *arena)
 {
+    const struct profile *profile = &plan->profile;
     uint32_t most = profile->env.n + profile->host_env.set.n + profile->slice_env.set.n;
     text_list names = { .items = arena_array (arena, most, sizeof *names.items) };
-    const unsigned own = 1U << RANK | 1U << HOST | 1U << ADDRESS, alone = own | 1U << PORT | 1U << RENDEZVOUS;
+    const unsigned of_slice = plan->slices ? 1U << SLICE | 1U << WORKERS : 0,
+                   own = 1U << RANK | 1U << HOST | 1U << ADDRESS | 1U << WORKER | of_slice,
+                   alone = own | 1U << PORT | 1U << RENDEZVOUS;
     add_differing (&profile->env, alone, &names);
     add_differing (&profile->host_env.set, alone, &names);
     add_differing (&profile->slice_env.set, own, &names);

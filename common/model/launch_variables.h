@@ -24,7 +24,7 @@ bool launch_uses_port (const struct profile *profile);
 /* {port} of an attempt, 0 as 1; `rank` of a program that is alone on its host, else 0. 0: the profile uses none. */
 uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32_t rank);
 /* Variables whose values the profile makes different on each host. */
-text_list launch_differing_by_host (const struct profile *profile, struct arena *arena);
+text_list launch_differing_by_host (const struct plan *plan, struct arena *arena);
 /* Finds an unknown word of small letters in braces, probably a misspelt placeholder. False: none. */
 bool launch_find_unknown_placeholder (struct text value, struct text *name);
 /* Only the scope's own variables. */

@@ -307,6 +307,7 @@ static const struct field plan_fields[] = {
     F_LIST (25, struct plan, kept, RUNGS_MAX, &var_record),
     F_RECORD (26, struct plan, on_end, &on_end_record),
     F_LIST (27, struct plan, groups, GROUPS_MAX, &var_record),
+    F_U32 (28, struct plan, slices, SLICES_MAX),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 
@@ -380,6 +381,42 @@ bool address_is_loopback (struct text address)
 uint32_t plan_place (const struct plan *plan, uint32_t rank)
 {
     return plan->whole ? plan->hosts.items[rank].place : rank;
+}
+
+uint32_t plan_slices (const struct plan *plan)
+{
+    return plan->slices ? plan->slices : 1;
+}
+
+uint32_t plan_hosts_of_slice (const struct plan *plan)
+{
+    uint32_t hosts = plan_whole (plan) / plan_slices (plan);
+    return hosts ? hosts : 1;
+}
+
+uint32_t plan_slice_of (const struct plan *plan, uint32_t rank)
+{
+    return plan_place (plan, rank) / plan_hosts_of_slice (plan);
+}
+
+uint32_t plan_worker_of (const struct plan *plan, uint32_t rank)
+{
+    return plan_place (plan, rank) % plan_hosts_of_slice (plan);
+}
+
+struct text plan_name_slices (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena)
+{
+    uint32_t of_slice[SLICES_MAX] = { 0 }, whole = 0, size = plan_hosts_of_slice (plan);
+    LOCAL_BUF names = { .max = ERR_TEXT_BYTES };
+    for (uint32_t i = 0; i < n && plan->slices; i++)
+        if (hosts[i] < plan->hosts.n)
+            of_slice[plan_slice_of (plan, hosts[i])]++;
+    for (uint32_t i = 0; i < plan->slices; i++)
+        if (of_slice[i] == size)
+            buf_printf (&names, "%s%u", whole++ ? "," : "", i);
+    if (whole == 0 || whole == plan->slices || whole * size != n)
+        return (struct text){ 0 };
+    return text_format (arena, " (slice%s %s)", plural (whole), buf_c (&names));
 }
 
 int plan_host_rank (const struct plan *plan, struct text host)

@@ -445,6 +445,7 @@ struct on_end {
     uint64_t timeout_ms;
 };
 enum { GROUPS_MAX = 512 }; /* the most keys of a YAML map */
+enum { SLICES_MAX = 64 };
 
 struct plan {
     struct text slice;
@@ -474,6 +475,7 @@ struct plan {
     var_list kept; /* rung not asked for -> why it is climbed anyway */
     struct on_end on_end;
     var_list groups; /* name -> host set as in the slice file; its hosts need not be in the run */
+    uint32_t slices; /* of equal size, one after the other in the order of hosts; 0: one */
 };
 extern const struct record plan_record;
 
@@ -489,8 +491,16 @@ struct text plan_fold_hosts (const struct plan *plan, const uint32_t *hosts, uin
                              struct arena *arena);
 struct text plan_fold_all_hosts (const struct plan *plan, uint32_t max_bytes, struct arena *arena);
 bool plan_has_devices (const struct plan *plan); /* false: its programs know of none, so neither do we say */
-uint32_t plan_whole (const struct plan *plan);   /* hosts of the whole slice */
-bool address_is_loopback (struct text address);  /* reachable only on its own machine */
+uint32_t plan_whole (const struct plan *plan);   /* hosts of the whole slice file, also those that the run leaves out */
+/* Of several slices over the data-centre network: how many, the hosts of one, which one a host of the run is in, and its
+ * number there, which TPUs call worker. One slice: 1, all, 0, its place. */
+uint32_t plan_slices (const struct plan *plan);
+uint32_t plan_hosts_of_slice (const struct plan *plan);
+uint32_t plan_slice_of (const struct plan *plan, uint32_t rank);
+uint32_t plan_worker_of (const struct plan *plan, uint32_t rank);
+/* " (slice 1)" where these hosts are one or some of several slices, whole; else empty. */
+struct text plan_name_slices (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena);
+bool address_is_loopback (struct text address);                /* reachable only on its own machine */
 uint32_t plan_place (const struct plan *plan, uint32_t rank);  /* the rank of a host of the run in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id); /* or -1 */
 /* NULL: no known failure has this id. */

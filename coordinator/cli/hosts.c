@@ -432,9 +432,7 @@ const struct cli_command hosts_command = {
             "  rack[1-4]n[1-8]       several brackets: all combinations\n"
             "  A,B  A!B  A&B  A^B    union, A without B, intersection, symmetric difference; from left to right\n"
             "  @spare  @*            a group of the slice file, all of its hosts (with --slice)\n"
-            "  @suspect              of run, check and slice files: hosts that failed by themselves in their last run, "
-            "or in\n"
-            "                        two of their last five\n"
+            "  @suspect              of run and check: hosts that failed by themselves, lately\n"
             "  -                     standard input: one or more sets a line, comments after #\n"
             "\n"
             "EXPR and the options that take one are read from left to right.",

@@ -542,10 +542,14 @@ static void print_machine (const struct plan *plan, FILE *to)
 {
     const struct machine_type *machine = &plan->machine;
     if (machine->id.len)
-        fprintf (to, "machine %.*s: %u chips of %u GiB a host, %.*s, topology %.*s\n", TEXT_ARG (machine->id),
+        fprintf (to, "machine %.*s: %u chips of %u GiB a host, %.*s, topology %.*s%s\n", TEXT_ARG (machine->id),
                  machine->chips, machine->memory_gib,
                  TEXT_ARG (plan->profile.accelerator.len ? plan->profile.accelerator : machine->accelerator),
-                 TEXT_ARG (plan->profile.topology.len ? plan->profile.topology : TEXT_LIT ("not given")));
+                 TEXT_ARG (plan->profile.topology.len ? plan->profile.topology : TEXT_LIT ("not given")),
+                 plan->slices ? " each" : "");
+    if (plan->slices)
+        fprintf (to, "slices  %u, of %u host%s each, over the data-centre network\n", plan->slices,
+                 plan_hosts_of_slice (plan), plural (plan_hosts_of_slice (plan)));
 }
 
 /* Not its words: they may hold what should not be shown. */

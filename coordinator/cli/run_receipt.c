@@ -66,6 +66,7 @@ void receipt_make_drift_query (const struct slice_receipt *receipt, const struct
     if (receipt->hosts.n == plan->hosts.n)
         topology_judge_hosts (plan, hosts, arena, topology);
     *out = (struct drift_query){ .rules = plan->drift.items, .rules_n = plan->drift.n, .topology = topology };
+    out->hosts_of_slice = plan->slices ? plan_hosts_of_slice (plan) : 0;
     if (plan->pins.file.path.len)
         out->pins = read_pins (&plan->pins.file, arena);
     out->pins_missing = !out->pins && plan->pins.file.path.len;

@@ -64,12 +64,13 @@ bool all_are_here (const struct coord *coord)
 
 struct text names_left_behind (const struct coord *coord, struct arena *arena)
 {
-    struct text *names = arena_array (arena, coord->state->left_n, sizeof (*names));
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < coord->state->plan.hosts.n; i++)
+    const struct plan *plan = &coord->state->plan;
+    uint32_t *hosts = arena_array (arena, coord->state->left_n, sizeof (*hosts)), n = 0;
+    for (uint32_t i = 0; i < plan->hosts.n; i++)
         if (!takes_part (coord, i))
-            names[n++] = coord->state->plan.hosts.items[i].name;
-    return hostset_folded (names, n, NAME_MAX_BYTES, arena);
+            hosts[n++] = i;
+    return text_format (arena, "%.*s%.*s", TEXT_ARG (plan_fold_hosts (plan, hosts, n, NAME_MAX_BYTES, arena)),
+                        TEXT_ARG (plan_name_slices (plan, hosts, n, arena)));
 }
 
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung)

@@ -63,15 +63,18 @@ static struct text take_group (struct grouping *grouping, uint32_t like, bool *v
 {
     const struct fact_pass_ended *ended = grouping->ended;
     struct text *names = arena_array (grouping->arena, ended->verdicts.n, sizeof (*names));
-    uint32_t n = 0;
+    uint32_t *hosts = arena_array (grouping->arena, ended->verdicts.n, sizeof (*hosts)), n = 0;
     for (uint32_t i = like; i < ended->verdicts.n; i++)
         if (!grouping->done[i] && status_sentence_same_cause (grouping, i, like)) {
             grouping->done[i] = true;
             *varies |= !text_equal (grouping->lines[i], grouping->lines[like]) ||
                        !text_equal (ended->verdicts.items[i].cause, ended->verdicts.items[like].cause);
-            names[n++] = grouping->plan->hosts.items[ended->verdicts.items[i].host].name;
+            hosts[n] = ended->verdicts.items[i].host;
+            names[n] = grouping->plan->hosts.items[hosts[n]].name;
+            n++;
         }
-    return folded (names, n, grouping->arena);
+    return text_format (grouping->arena, "%.*s%.*s", TEXT_ARG (folded (names, n, grouping->arena)),
+                        TEXT_ARG (plan_name_slices (grouping->plan, hosts, n, grouping->arena)));
 }
 
 /* How many causes were left out; counts at most GROUPS_COUNTED. */

@@ -264,6 +264,8 @@ uint32_t board_trials_max (const struct board *board);
 uint64_t board_trial_timeout_ms (const struct board *board);
 /* The names of `n` hosts of the plan, folded and escaped. Ranks outside the plan are left out. */
 void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
+/* The same for people: "b-[0-1] (slice 1)" where they are a whole slice of several. */
+void board_print_whom (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out);
 struct text board_word (const struct board *board, uint32_t word);      /* as it was said, bounded; "" outside */
 struct text board_host_name (const struct board *board, uint32_t host); /* "?" outside the plan */
 struct text board_rung_id (const struct board *board, uint32_t rung);   /* "?" outside the plan */

@@ -63,6 +63,13 @@ void board_print_hosts (const struct board *board, const uint32_t *hosts, uint32
     buf_escaped (out, plan_fold_hosts (&board->plan, hosts, n, UINT32_MAX, &arena), 0);
 }
 
+void board_print_whom (const struct board *board, const uint32_t *hosts, uint32_t n, struct buf *out)
+{
+    LOCAL_ARENA arena = { 0 };
+    board_print_hosts (board, hosts, n, out);
+    buf_add_text (out, plan_name_slices (&board->plan, hosts, n, &arena));
+}
+
 /* ---- board words ---- */
 
 enum { SLOTS_FIRST = 1024 };

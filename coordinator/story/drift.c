@@ -86,8 +86,11 @@ static void duplicates_judge (struct drift_comparison *work)
             continue;
         struct text said = var_value (&host->facts, "tpu.worker_id");
         ranks[ranks_n++] = (struct place){ host->run, text_format (work->arena, "%u", host->rank), host->host, i };
+        uint32_t of = work->query->hosts_of_slice;
+        struct text where = of ? text_format (work->arena, "%.*s %u", TEXT_ARG (host->run), host->rank / of)
+                               : host->run;
         if (text_to_u64 (said, &number))
-            numbers[numbers_n++] = (struct place){ host->run, said, host->host, i };
+            numbers[numbers_n++] = (struct place){ where, said, host->host, i };
     }
     judge_places (work, "rank", ranks, ranks_n);
     if (!is_found_already (work))

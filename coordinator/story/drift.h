@@ -107,8 +107,9 @@ struct drift_query {
     const struct requirements *pins;          /* versions that the pin set promises; NULL: not known */
     bool pins_missing;                        /* there is a pin set, and its file is not at hand as it was */
     const struct topology_findings *topology; /* by rank; NULL: nobody looked */
-    struct text rung;                         /* only what was measured and compiled in this rung; empty: everything */
-    bool all;                                 /* list what differs as expected and what too few told, too */
+    uint32_t hosts_of_slice;  /* where several slices count their workers each for itself; 0: one slice */
+    struct text rung;         /* only what was measured and compiled in this rung; empty: everything */
+    bool all;                 /* list what differs as expected and what too few told, too */
     const struct drift *made; /* the answer with `all`, to whoever asks again of the same receipt; NULL: nobody asked */
 };
 

@@ -215,6 +215,21 @@ static bool is_as_set (const struct policy_receipt *policy, const struct var *se
            policy_is_as_launched (policy, seen, arena);
 }
 
+/* What each of several slices has for itself; within a slice the arithmetic of its topology looks at it. */
+static bool is_of_its_slice (const struct drift_query *query, struct text name)
+{
+    static const char *const own[] = { "TPU_WORKER_HOSTNAMES", "TPU_PROCESS_ADDRESSES", "MEGASCALE_SLICE_ID",
+                                       "worker_hostnames" };
+    struct text kind;
+    if (!query->hosts_of_slice)
+        return false;
+    (void) text_cut (&name, '.', &kind); /* "env.", "tpu.", "profile." */
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (text_is (name, own[i]))
+            return true;
+    return false;
+}
+
 static struct drift_var_list vars_but_as_set (const struct drift_host_values *values, const struct host_receipt *host,
                                               bool facts)
 {
@@ -222,7 +237,8 @@ static struct drift_var_list vars_but_as_set (const struct drift_host_values *va
     struct var *vars = arena_array (values->arena, from->n, sizeof *vars);
     uint32_t n = 0;
     for (uint32_t i = 0; i < from->n; i++)
-        if (!is_as_set (&host->policy, &from->items[i], facts, values->arena))
+        if (!is_as_set (&host->policy, &from->items[i], facts, values->arena) &&
+            !is_of_its_slice (values->query, from->items[i].name))
             vars[n++] = from->items[i];
     return (struct drift_var_list){ vars, n };
 }

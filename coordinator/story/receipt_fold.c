@@ -397,7 +397,7 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
              host_scope = launch_variables_of_scope (profile, SCOPE_HOST, &alone, arena),
              slice_scope = launch_variables_of_scope (profile, SCOPE_SLICE, &place, arena);
     out->policy.launched = secret_redact_vars (arena, &launched); /* receipts are handed on */
-    out->policy.by_host = launch_differing_by_host (profile, arena);
+    out->policy.by_host = launch_differing_by_host (&fold->board->plan, arena);
     out->policy.host_scope = secret_redact_vars (arena, &host_scope);
     out->policy.slice_scope = secret_redact_vars (arena, &slice_scope);
     out->policy.inherited = profile->inherit;

@@ -4,10 +4,11 @@
 #include "coordinator/verdict/agree.h"
 #include "coordinator/verdict/flag_set.h"
 
-/* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; ONE: 1; PLACE: its rank;
+/* SAME: equal texts, so lists in the same order; WORDS: equal sets; SET: all set or none; SLICES: how many there are; SLICE: its
+ * number, of one slice any that all have; PLACE: its rank in its slice;
  * NAMES, GRID: equal, with as many names, or processes, as hosts; OWN: no two hosts have the same; SIZE: equal, a
  * multiple of the number of hosts; both on any backend, also where the profile sets them. */
-enum kind { SAME, WORDS, SET, ONE, PLACE, NAMES, GRID, OWN, SIZE };
+enum kind { SAME, WORDS, SET, SLICES, SLICE, PLACE, NAMES, GRID, OWN, SIZE };
 static const struct decisive {
     const char *name;
     enum kind kind;
@@ -28,8 +29,8 @@ static const struct decisive {
                  { "TPU_TOPOLOGY_WRAP", SAME, false },
                  { "TPU_ACCELERATOR_TYPE", SAME, false },
                  { "TPU_SKIP_MDS_QUERY", SET, false }, /* jax and torch_xla: any text counts, also "false" */
-                 { "MEGASCALE_NUM_SLICES", ONE, false },
-                 { "MEGASCALE_SLICE_ID", SAME, false },
+                 { "MEGASCALE_NUM_SLICES", SLICES, false },
+                 { "MEGASCALE_SLICE_ID", SLICE, false },
                  { "MEGASCALE_COORDINATOR_ADDRESS", SAME, false },
                  { "MEGASCALE_PORT", SAME, false },
                  { "LIBTPU_INIT_ARGS", WORDS, false },
@@ -62,9 +63,17 @@ struct column {
     struct arena *arena;
 };
 
+/* Its number differs by host, so that only whether there is one is compared. */
+static bool is_numbered (const struct column *column)
+{
+    return column->of->kind == PLACE || column->of->kind == OWN || (column->of->kind == SLICE && column->plan->slices);
+}
+
 /* Variables count hosts of the run; the cloud counts the whole slice. */
 static uint32_t slice_variables_place_of (const struct column *column, uint32_t rank)
 {
+    if (column->of->kind == SLICE)
+        return plan_slice_of (column->plan, rank);
     return column->of->cloud ? plan_place (column->plan, rank) : rank;
 }
 
@@ -108,7 +117,7 @@ static void slice_variables_fill (struct column *column, const struct topology_h
         column->values[i] = value;
         /* A host that reported nothing, or left facts out, may have the variable. */
         bool known = !column->of->cloud && hosts[i].facts_n > 0 && !variable_of (&hosts[i], prefix, "left_out").len;
-        bool any = column->of->kind == PLACE || column->of->kind == SET || column->of->kind == OWN;
+        bool any = column->of->kind == SET || is_numbered (column);
         column->compared[i] = value.len && any ? TEXT_LIT ("one") : value.len || !known ? value : TEXT_LIT ("none");
     }
     column->usual = majority_value (column->compared, n);
@@ -172,9 +181,24 @@ static struct text number_wrong (const struct column *column, uint32_t rank)
     for (uint32_t i = 0; is_number && i < column->plan->hosts.n; i++)
         if (slice_variables_place_of (column, i) == number)
             whose = column->plan->hosts.items[i].name;
+    if (column->of->kind == SLICE)
+        return text_format (column->arena, "expected %u, its slice in the slice file",
+                            slice_variables_place_of (column, rank));
     return text_format (column->arena, "%s%.*s%sexpected %u, its place in the slice file",
                         whose.len ? "which is the place of " : "", TEXT_ARG (whose), whose.len ? ", " : "",
                         slice_variables_place_of (column, rank));
+}
+
+static struct text slices_wrong (const struct column *column, uint32_t rank)
+{
+    struct text value = column->values[rank];
+    uint32_t slices = plan_slices (column->plan);
+    uint64_t number;
+    if ((slices == 1 && text_is (value, EMPTY)) /* jax: as good as 1 */ ||
+        (text_to_u64 (value, &number) && number == slices))
+        return (struct text){ 0 };
+    return slices == 1 ? TEXT_LIT ("expected 1: the slice file has one slice, and the runtime would wait for others")
+                       : text_format (column->arena, "expected %u, as many slices as the slice file has", slices);
 }
 
 static struct text shape_of (const struct column *column)
@@ -234,7 +258,7 @@ static bool may_hold (const struct column *column, uint32_t rank)
         return text_equal (column->values[rank], shape_of (column));
     if (missing && text_is (text_of (column->of->name), "TPU_PROCESS_ADDRESSES"))
         return true; /* TPU_WORKER_HOSTNAMES is enough */
-    if (missing && !expected.len && !counted && column->of->kind != PLACE)
+    if (missing && !expected.len && !counted && !is_numbered (column))
         return true; /* who knows */
     return !missing && (!expected.len || text_equal (column->values[rank], expected)) &&
            (!counted || !count_wrong (column, rank).len);
@@ -258,13 +282,11 @@ static struct text why_wrong (const struct column *column, uint32_t rank)
         return (struct text){ 0 };
     if (mine.len && !text_equal (mine, column->usual))
         return others (column, rank);
-    if (!column->values[rank].len || column->of->kind < ONE)
+    if (!column->values[rank].len || column->of->kind < SLICES || (column->of->kind == SLICE && !is_numbered (column)))
         return (struct text){ 0 };
-    if (column->of->kind == ONE)
-        return text_is (column->values[rank], "1") || text_is (column->values[rank], EMPTY) /* jax: as good as 1 */
-                   ? (struct text){ 0 }
-                   : TEXT_LIT ("expected 1: a run has one slice, and the runtime would wait for others");
-    return column->of->kind == PLACE ? number_wrong (column, rank) : count_wrong (column, rank);
+    if (column->of->kind == SLICES)
+        return slices_wrong (column, rank);
+    return is_numbered (column) ? number_wrong (column, rank) : count_wrong (column, rank);
 }
 
 static bool is_wrong (const struct column *column, uint32_t rank, struct topology_finding *out)
@@ -308,16 +330,22 @@ static bool is_judged (const struct plan *plan, const struct decisive *row, cons
                              : text_is_among (text_of (row->name), inherited->items, inherited->n));
 }
 
-void slice_variables_judge_hosts (const struct plan *plan, const struct topology_host *hosts, const char *prefix,
-                                  struct arena *arena, struct topology_findings *out)
+/* Said of a host among all slices; else of one among those of its slice. */
+static bool is_across (const struct decisive *row)
+{
+    return row->kind == SLICES || row->kind == SLICE || row->kind >= OWN || strncmp (row->name, "MEGASCALE_", 10) == 0;
+}
+
+/* `plan`: all hosts, or those of one slice, whose first one is host `first` of all; a host that was found is not judged again. */
+static void judge_rows (const struct plan *plan, const struct topology_host *hosts, const char *prefix, uint32_t first,
+                        bool across, bool *found, struct arena *arena, struct topology_findings *out)
 {
     text_list inherited = launch_inherited_by (&plan->profile, SCOPE_SLICE, arena);
-    bool *found = arena_array (arena, plan->hosts.n, sizeof *found), tpu = text_is (plan->profile.backend, "tpu");
-    for (uint32_t i = 0; i < out->n; i++)
-        found[out->items[i].host] = true;
+    bool tpu = text_is (plan->profile.backend, "tpu");
     for (size_t i = 0; i < sizeof decisive / sizeof decisive[0]; i++) {
         struct column column = { .plan = plan, .of = &decisive[i], .arena = arena };
-        if ((!tpu && decisive[i].kind < OWN) || !is_judged (plan, &decisive[i], prefix, &inherited))
+        if ((!tpu && decisive[i].kind < OWN) || is_across (&decisive[i]) != across ||
+            !is_judged (plan, &decisive[i], prefix, &inherited))
             continue;
         column.name = text_format (arena, "%s%s", decisive[i].cloud ? prefix : "", decisive[i].name);
         slice_variables_fill (&column, hosts, prefix);
@@ -326,7 +354,28 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
         else
             column.divided = are_divided (&column);
         for (uint32_t rank = 0; rank < plan->hosts.n; rank++)
-            if (!found[rank] && is_wrong (&column, rank, &out->items[out->n]))
-                out->n += found[rank] = true;
+            if (!found[first + rank] && is_wrong (&column, rank, &out->items[out->n])) {
+                out->items[out->n].host += first;
+                out->n += found[first + rank] = true;
+            }
     }
+}
+
+void slice_variables_judge_hosts (const struct plan *plan, const struct topology_host *hosts, const char *prefix,
+                                  struct arena *arena, struct topology_findings *out)
+{
+    bool *found = arena_array (arena, plan->hosts.n, sizeof *found);
+    for (uint32_t i = 0; i < out->n; i++)
+        found[out->items[i].host] = true;
+    if (plan->slices)
+        judge_rows (plan, hosts, prefix, 0, true, found, arena, out);
+    for (uint32_t slice = 0, n = plan_hosts_of_slice (plan); slice < plan_slices (plan) && plan->slices; slice++) {
+        struct plan one = *plan; /* no host of several slices is left out: conf/slice.c */
+        one.slices = one.whole = 0;
+        one.hosts.items += slice * n;
+        one.hosts.n = n;
+        judge_rows (&one, hosts + slice * n, prefix, slice * n, false, found, arena, out);
+    }
+    for (int across = 0; across < 2 && !plan->slices; across++)
+        judge_rows (plan, hosts, prefix, 0, across, found, arena, out);
 }

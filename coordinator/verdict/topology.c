@@ -106,14 +106,14 @@ static bool type_wrong (const struct asked *asked)
 static bool product_wrong (const struct asked *asked)
 {
     struct text grid = said_here (asked, "tpu.topology");
-    uint32_t chips, hosts = plan_whole (asked->plan), wanted = hosts * chips_of_host (asked->plan);
+    uint32_t chips, hosts = plan_hosts_of_slice (asked->plan), wanted = hosts * chips_of_host (asked->plan);
     if (!grid.len || !mesh_topology_chips (grid, &chips) || chips == wanted)
         return false;
-    return topology_find (asked, OWNER_PLATFORM, "tpu.topology",
-                          text_format (asked->arena,
-                                       "its topology %.*s has %u chips, the slice file has %u hosts with %u chips each",
-                                       TEXT_ARG (grid), chips, hosts, chips_of_host (asked->plan)),
-                          "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
+    return topology_find (
+        asked, OWNER_PLATFORM, "tpu.topology",
+        text_format (asked->arena, "its topology %.*s has %u chips, the slice file has %u hosts%s with %u chips each",
+                     TEXT_ARG (grid), chips, hosts, asked->plan->slices ? " a slice" : "", chips_of_host (asked->plan)),
+        "list every host of the slice in the slice file, by worker number; see docs/guide/tpu-vm.md");
 }
 
 static bool chip_bounds_wrong (const struct asked *asked)

@@ -392,7 +392,7 @@ enum { SET_BYTES = 1 << 20, NAMED_COLUMNS = 30 };
 void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t n, uint32_t columns, struct buf *out)
 {
     LOCAL_BUF set = { .max = SET_BYTES };
-    board_print_hosts (board, hosts, n, &set);
+    board_print_whom (board, hosts, n, &set);
     if (columns == 0 || n <= 1 || text_columns (buf_as_text (&set)) <= columns) {
         buf_add_text (out, buf_as_text (&set));
     } else {
@@ -407,7 +407,7 @@ void group_text_set (const struct board *board, const uint32_t *hosts, uint32_t 
 
 void group_text (const struct board *board, const struct board_verdict_group *group, struct buf *out)
 {
-    board_print_hosts (board, group->hosts.items, group->hosts.n, out);
+    board_print_whom (board, group->hosts.items, group->hosts.n, out);
     if (group->preliminary && group->hosts.n > 1)
         buf_printf (out, " (%" PRIu32 " hosts)", group->hosts.n);
     buf_printf (out, " %s: ", enum_name_of (&outcome_names, group->outcome));
@@ -454,7 +454,7 @@ static void card_put_cause (const struct board *board, const struct board_verdic
         buf_puts (&label, ": ");
     }
     buf_puts (out, "  ");
-    board_print_hosts (board, group->hosts.items, group->hosts.n, out);
+    board_print_whom (board, group->hosts.items, group->hosts.n, out);
     buf_printf (out, " %s (%" PRIu32 " of %" PRIu32 ")\n", enum_name_of (&outcome_names, group->outcome),
                 group->hosts.n, of);
     if (!text_find (group->cause, group->line, NULL))

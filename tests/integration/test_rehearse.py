@@ -100,6 +100,76 @@ class Slices(Rehearsal):
         self.passes(self.rehearse(made))
 
 
+class SeveralSlices(Rehearsal):
+    """Two v6e-8 over the data-centre network, as docs/guide/multislice.md has them."""
+
+    SHIPPED = lab.TOP / "configs" / "slices" / "tpu-2x-v6e-8.yaml"
+
+    def with_rungs(self, rungs):
+        self.lab.ladder("ladder.yaml", rungs)
+        return self.lab.write("two.yaml", self.SHIPPED.read_text().replace("ladder: jax-full", "ladder: ./ladder.yaml"))
+
+    def test_two_slices_climb_cold_and_restored_and_metrics_are_proved_between_them(self):
+        slice_file = self.lab.write("new.yaml", self.SHIPPED.read_text().replace("dcn: 2", f"dcn{os.getpid()}: 2"))   # a cache of its own
+        ended = self.passes(self.rehearse(slice_file, "--ladder", "jax"))
+        self.assertNotRegex(ended.out, "drift: .*(policy|fact|worker number)")   # slices are no difference of hosts
+        self.assertRegex(ended.out, r"metric loss = \S+: proved over dcn\d+, data, model")
+        self.assertRegex(ended.out, r"metric tokens = \S+: proved over dcn\d+\b")
+        receipt = self.receipt()
+        backends = [host["backend"]["observed"] for host in receipt["hosts"]]
+        self.assertEqual([("tpu", "TPU v6 lite", 16, 4, rank) for rank in range(4)],
+                         [(one["platform"], one["device_kind"], one["devices"], one["local_devices"], one["process_index"]) for one in backends])
+        self.assertEqual({"cold", "restored"}, {rung["pass"] for host in receipt["hosts"] for rung in host["rungs"]} - {"once"})
+        seen = {host["host"]: host["policy"]["observed"] for host in receipt["hosts"]}
+        self.assertEqual({"a-0": ("0", "2"), "a-1": ("0", "2"), "b-0": ("1", "2"), "b-1": ("1", "2")},
+                         {host: (values["MEGASCALE_SLICE_ID"], values["MEGASCALE_NUM_SLICES"]) for host, values in seen.items()})
+        self.assertEqual(1, len({values["MEGASCALE_COORDINATOR_ADDRESS"] for values in seen.values()}))
+
+    def test_devices_say_in_which_slice_they_are(self):
+        """What jax makes a hybrid mesh of (jax.experimental.mesh_utils.create_hybrid_device_mesh)."""
+        program = ("import jax, os\nfrom jax.experimental import mesh_utils\n"
+                   "jax.distributed.initialize(os.environ['MASTER'], int(os.environ['WORLD']), int(os.environ['RANK']))\n"
+                   "mesh = mesh_utils.create_hybrid_device_mesh((4, 2), (2, 1))\n"
+                   "print('slices', sorted({d.slice_index for d in jax.devices()}), mesh.shape,"
+                   " [sorted({d.slice_index for d in half.flat}) for half in (mesh[:4], mesh[4:])], flush=True)\n")
+        profile = (lab.TOP / "configs/profiles/tpu-v6e.yaml").read_text().replace("profile: tpu-v6e", "profile: own")
+        self.lab.write("own.yaml", profile + "port: 29517\nslice_env: {MASTER: '{rendezvous}', WORLD: '{world}', RANK: '{rank}'}\n")
+        self.lab.write("hybrid.py", program)
+        slice_file = self.with_rungs([{"id": "host-facts", "builtin": "facts"}, ENVIRONMENT,
+                                      {"id": "hybrid", "command": ["python", "./hybrid.py"], "scope": "slice", "timeout": "3m", "env": True}])
+        slice_file.write_text(slice_file.read_text().replace("profile: tpu-v6e", "profile: ./own.yaml"))
+        self.passes(self.rehearse(slice_file))
+        for log in self.folder().glob("hosts/*/*hybrid*"):
+            self.assertIn("slices [0, 1] (8, 2) [[0], [1]]", log.read_text(errors="replace"))
+
+    def test_a_wrong_worker_number_is_found_within_its_slice(self):
+        ended = self.rehearse(self.with_rungs([{"id": "host-facts", "builtin": "facts"}, ENVIRONMENT, {"id": "c", "canary": "jax/collective.py", "scope": "slice"}]),
+                              "--wrong", "b-0:TPU_WORKER_ID=1")
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("b-0 failed: has TPU_WORKER_ID 1, which is the place of b-1, expected 0", ended.out)
+
+    def test_a_slice_that_is_missing_is_named(self):
+        odd = {"id": "odd", "command": ["sh", "-c", 'case "$SLICEUP_HOST" in b-*) echo "OSError: the pod is gone" >&2; exit 3;; esac'], "timeout": "30s"}
+        ended = self.rehearse(self.with_rungs([odd]))
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("b-[0-1] (slice 1) failed", ended.out)
+        self.assertIn("b-[0-1] (slice 1) failed", self.lab.sliceup("--home", HOME / "rehearsal", "explain").out)
+
+    def test_what_check_says_of_slices(self):
+        text = self.SHIPPED.read_text()
+        checked = self.passes(self.lab.sliceup("check", self.SHIPPED)).out
+        self.assertIn("slices  2, of 2 hosts each, over the data-centre network", checked)
+        self.assertIn("MEGASCALE_SLICE_ID={slice}", checked)
+        for was, now, said in (("dcn: 2, data: 4, model: 2", "data: 1, dcn: 16", "the first axis of the mesh, data, has 1 devices, expected a multiple of 2"),
+                               ("slices: 2", "slices: 3", "4 hosts are no 3 slices of equal size"),
+                               ("topology: 2x4", "topology: 4x4", "but each slice has 2"), ("slices: 2", "slices: 0", "slices")):
+            refused = self.lab.sliceup("check", self.lab.write("wrong.yaml", text.replace(was, now)))
+            self.assertEqual(2, refused.status, refused)
+            self.assertIn(said, refused.err)
+        refused = self.lab.sliceup("check", self.SHIPPED, "--exclude", "b-1")
+        self.assertIn("expected all of 2 slices: the runtime waits for each of them", refused.err)
+
+
 class StandIn(Rehearsal):
     """The library by itself, under the Python that a rehearsal built."""
 

@@ -131,10 +131,43 @@ TEST (two_pairs_of_braces_are_text)
     arena_reset (&arena);
 }
 
+TEST (each_of_several_slices_has_its_own_workers)
+{
+    struct plan plan = plan_made ();
+    struct plan_host four[] = {
+        hosts[0], hosts[1], hosts[2], { .name = TEXT_LIT ("d"), .address = TEXT_LIT ("10.0.0.9") }
+    };
+    struct var vars[] = { VAR ("A", "{slice} of {slices}, {worker}"), VAR ("B", "{workers}"), VAR ("C", "{address0}") };
+    const struct var first[] = { VAR ("A", "0 of 2, 1"), VAR ("B", "10.0.0.1,10.0.0.2"), VAR ("C", "10.0.0.1") },
+                     second[] = { VAR ("A", "1 of 2, 1"), VAR ("B", "10.0.0.3,10.0.0.9"), VAR ("C", "10.0.0.1") };
+    plan.hosts.items = four;
+    plan.hosts.n = 4;
+    plan.slices = 2;
+    plan.profile = (struct profile){ .slice_env = { { vars, 3 }, { 0 } } };
+    struct launch_place one = launch_place_of (&plan, NULL, 0, 1), three = launch_place_of (&plan, NULL, 0, 3);
+    expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &one, &arena), first, 3);
+    expect (launch_variables_of (&plan.profile, SCOPE_SLICE, &three, &arena), second, 3);
+}
+
+TEST (whole_slices_are_named_and_parts_are_not)
+{
+    struct plan_host six[6] = { { .name = TEXT_LIT ("a") } };
+    struct plan plan = { .hosts = { six, 6 }, .slices = 3 };
+    const uint32_t last[] = { 5, 4 }, two[] = { 0, 1, 4, 5 }, part[] = { 4 }, mixed[] = { 3, 4 },
+                   every[] = { 0, 1, 2, 3, 4, 5 };
+    assert_text (plan_name_slices (&plan, last, 2, &arena), " (slice 2)");
+    assert_text (plan_name_slices (&plan, two, 4, &arena), " (slices 0,2)");
+    assert_text (plan_name_slices (&plan, part, 1, &arena), "");
+    assert_text (plan_name_slices (&plan, mixed, 2, &arena), "");
+    assert_text (plan_name_slices (&plan, every, 6, &arena), "");
+    plan.slices = 0;
+    assert_text (plan_name_slices (&plan, last, 2, &arena), "");
+}
+
 TEST (what_differs_by_host_is_told_by_its_placeholders)
 {
     struct plan plan = plan_made ();
-    text_list names = launch_differing_by_host (&plan.profile, &arena);
+    text_list names = launch_differing_by_host (&plan, &arena);
     assert_int_equal (names.n, 2);
     assert_true (text_is (names.items[0], "ID") && text_is (names.items[1], "ADDRESS"));
     plan.profile.slice_env = (struct scope_env){ 0 };

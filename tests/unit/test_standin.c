@@ -146,13 +146,39 @@ TEST (the_lock_is_skipped_for_other_bounds)
     assert_false (place.locks);
 }
 
+TEST (one_of_several_slices_counts_the_processes_of_those_before_it)
+{
+    struct world world = pod;
+    struct place place;
+    struct refusal refusal;
+    set (&world, "MEGASCALE_NUM_SLICES", "2");
+    set (&world, "MEGASCALE_SLICE_ID", "1");
+    set (&world, "MEGASCALE_COORDINATOR_ADDRESS", "a");
+    assert_refused (&world, "is not told the addresses of all 8 processes");
+    set (&world, "SLICEUP_STANDIN_PEERS", "a,b,c,d,e,f,g,h");
+    assert_int_equal (world_read (&world, &place, &refusal), 0);
+    assert_int_equal (place.world, 8);
+    assert_int_equal (place.id, 6);
+    assert_string_equal (place.addresses[6].name, "g");
+    assert_int_equal (slice_grid_devices (&place.slice), 32);
+    struct device_place last = slice_grid_place (&place.slice, 16);
+    assert_int_equal (last.slice, 1);
+    assert_int_equal (last.process, 4);
+    assert_int_equal (last.coords[0], 0);
+    set (&world, "MEGASCALE_SLICE_ID", "2");
+    assert_refused (&world, "do not describe one of several slices");
+    set (&world, "MEGASCALE_NUM_SLICES", "1"); /* as GKE says of a single one */
+    assert_int_equal (world_read (&world, &place, &refusal), 0);
+    assert_int_equal (place.world, 4);
+}
+
 TEST (devices_are_numbered_along_x)
 {
-    const struct slice_grid slice = { { 2, 2, 1 }, { 2, 2, 1 }, 1 }, two = { { 1, 1, 2 }, { 2, 2, 1 }, 2 };
+    const struct slice_grid slice = { 1, { 2, 2, 1 }, { 2, 2, 1 }, 1 }, two = { 1, { 1, 1, 2 }, { 2, 2, 1 }, 2 };
     static const uint32_t owners[] = { 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3 };
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal (slice_grid_place (&slice, i).process, owners[i]);
-    const struct slice_grid long_one = { { 2, 4, 1 }, { 2, 2, 1 }, 1 };
+    const struct slice_grid long_one = { 1, { 2, 4, 1 }, { 2, 2, 1 }, 1 };
     assert_int_equal (slice_grid_place (&long_one, 23).process, 5); /* x 3, y 5 */
     struct device_place place = slice_grid_place (&two, 15);
     assert_int_equal (place.process, 1);

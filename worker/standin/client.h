@@ -29,14 +29,15 @@ struct grid {
     uint32_t x, y, z;
 };
 struct slice_grid {
-    struct grid processes;     /* of the slice */
+    uint32_t slices;           /* alike, over the data-centre network */
+    struct grid processes;     /* of one slice */
     struct grid chips;         /* of one process */
     uint32_t devices_per_chip; /* 1 or 2 */
 };
 struct device_place {
-    uint32_t process;
-    int64_t coords[3]; /* of its chip, in the slice */
-    int64_t core;      /* on its chip */
+    uint32_t process, slice; /* process: among those of all slices */
+    int64_t coords[3];       /* of its chip, in the slice */
+    int64_t core;            /* on its chip */
 };
 
 uint32_t slice_grid_devices (const struct slice_grid *slice);
@@ -74,7 +75,8 @@ struct process_address {
 struct place {
     const struct generation *generation;
     struct slice_grid slice;
-    uint32_t id, world;
+    uint32_t id, world;                                    /* among the processes of all slices */
+    char coordinator[PLACE_NAME_BYTES];                    /* MEGASCALE_COORDINATOR_ADDRESS; empty: one slice */
     struct process_address addresses[PLACE_PROCESSES_MAX]; /* of all processes, unless world is 1 */
     bool locks;                                            /* does libtpu take its lock file? */
 };

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -16,13 +17,15 @@ enum { MAGIC = 0x73746e64, RETRY_MS = 100, HELLO_S = 5, BACKLOG = PLACE_PROCESSE
 struct hello {
     uint32_t magic, id, world;
     struct slice_grid slice;
-    char kind[16];
+    char kind[16], coordinator[64];
 };
 
 static struct hello hello_of (const struct place *place)
 {
     struct hello hello = { .magic = MAGIC, .id = place->id, .world = place->world, .slice = place->slice };
     strncpy (hello.kind, place->generation->kind, sizeof hello.kind - 1);
+    snprintf (hello.coordinator, sizeof hello.coordinator, "%.63s",
+              place->coordinator); /* of a longer one the beginning */
     return hello;
 }
 
@@ -78,7 +81,8 @@ static bool swap (int fd, const struct hello *own, bool accepted, struct hello *
 static bool is_same_slice (const struct hello *a, const struct hello *b)
 {
     return a->world == b->world && memcmp (&a->slice, &b->slice, sizeof a->slice) == 0 &&
-           memcmp (a->kind, b->kind, sizeof a->kind) == 0;
+           memcmp (a->kind, b->kind, sizeof a->kind) == 0 &&
+           memcmp (a->coordinator, b->coordinator, sizeof a->coordinator) == 0;
 }
 
 /* The latest connection of a process counts, since it may have been restarted. */

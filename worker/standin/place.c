@@ -123,7 +123,18 @@ static int read_machine (const struct place_source *source, struct place *place,
         return -1;
     place->slice.devices_per_chip = place->generation->devices_per_chip;
     place->world = grid_size (place->slice.processes);
+    place->slice.slices = 1;
     return check_chips (source, &place->slice, refusal);
+}
+
+/* ---- several slices ---- */
+
+static bool read_number (const char *text, uint32_t most, uint32_t *number)
+{
+    char *end = NULL;
+    unsigned long value = text ? strtoul (text, &end, 10) : 0;
+    *number = (uint32_t) value;
+    return text && end != text && !*end && value < most;
 }
 
 /* ---- who the others are ---- */
@@ -210,28 +221,60 @@ static bool takes_lock (const struct place_source *source)
            (!bounds || strcmp (bounds, "2,2,1") == 0);
 }
 
+/* libtpu finds the processes of other slices through the coordinator; we are told them. The processes of slice n come after
+ * those of n - 1. */
+static int read_slices (const struct place_source *source, struct place *place, struct refusal *refusal)
+{
+    const char *coordinator = place_variable (source, "MEGASCALE_COORDINATOR_ADDRESS"),
+               *peers = place_variable (source, "SLICEUP_STANDIN_PEERS"),
+               *port = place_variable (source, "TPU_PROCESS_PORT");
+    uint32_t slices, id;
+    if (!place_variable (source, "MEGASCALE_NUM_SLICES") ||
+        (read_number (place_variable (source, "MEGASCALE_NUM_SLICES"), PLACE_PROCESSES_MAX + 1, &slices) &&
+         slices == 1))
+        return 0;
+    if (slices == 0 || !read_number (place_variable (source, "MEGASCALE_SLICE_ID"), slices, &id) || !coordinator)
+        return refuse (refusal, PJRT_INVALID_ARGUMENT,
+                       "TPU initialization failed: MEGASCALE_NUM_SLICES, MEGASCALE_SLICE_ID and "
+                       "MEGASCALE_COORDINATOR_ADDRESS do not describe one of several slices.");
+    place->id += id * place->world;
+    place->world *= slices;
+    place->slice.slices = slices;
+    snprintf (place->coordinator, sizeof place->coordinator, "%s", coordinator);
+    if (place->world > PLACE_PROCESSES_MAX ||
+        place_read_list (peers, port ? port : "8471", false, place) != place->world)
+        return refuse (refusal, PJRT_INVALID_ARGUMENT,
+                       "the stand-in is not told the addresses of all %u processes (SLICEUP_STANDIN_PEERS)",
+                       place->world);
+    return 0;
+}
+
 int place_read (const struct place_source *source, struct place *place, struct refusal *refusal)
 {
     *place = (struct place){ .locks = takes_lock (source) };
-    if (read_machine (source, place, refusal) < 0)
+    if (read_machine (source, place, refusal) < 0 || (place->world > 1 && read_peers (source, place, refusal) < 0))
         return -1;
-    return place->world == 1 ? 0 : read_peers (source, place, refusal);
+    return read_slices (source, place, refusal);
 }
 
 /* ---- grid ---- */
 
 uint32_t slice_grid_devices (const struct slice_grid *slice)
 {
-    return grid_size (slice->processes) * grid_size (slice->chips) * slice->devices_per_chip;
+    return slice->slices * grid_size (slice->processes) * grid_size (slice->chips) * slice->devices_per_chip;
 }
 
 struct device_place slice_grid_place (const struct slice_grid *slice, uint32_t device)
 {
     const struct grid *processes = &slice->processes, *chips = &slice->chips;
+    uint32_t number = device / (slice_grid_devices (slice) / slice->slices);
+    device %= slice_grid_devices (slice) / slice->slices;
     uint32_t chip = device / slice->devices_per_chip, wide = processes->x * chips->x, deep = processes->y * chips->y;
     uint32_t x = chip % wide, y = chip / wide % deep, z = chip / wide / deep;
     uint32_t process = x / chips->x + processes->x * (y / chips->y + processes->y * (z / chips->z));
-    return (struct device_place){ process, { x, y, z }, device % slice->devices_per_chip };
+    return (struct device_place){
+        number * grid_size (*processes) + process, number, { x, y, z }, device % slice->devices_per_chip
+    };
 }
 
 /* ---- refusal ---- */

@@ -144,7 +144,7 @@ static void table_describe (uint32_t device)
     of[COORDS].value_size = 3;
     of[CORE_ON_CHIP] = number_named ("core_on_chip", place->core);
     of[NUM_CORES] = number_named ("num_cores", 1);
-    of[SLICE_INDEX] = number_named ("slice_index", 0);
+    of[SLICE_INDEX] = number_named ("slice_index", place->slice);
     snprintf (texts[device], sizeof texts[device], "TPU_%u(process=%u,(%d,%d,%d,%d))", device, place->process,
               (int) place->coords[0], (int) place->coords[1], (int) place->coords[2], (int) place->core);
 }
