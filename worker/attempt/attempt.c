@@ -29,13 +29,10 @@ static int make_folders (struct attempt *attempt, struct err *err)
     const struct attempt_context *context = attempt->context;
     attempt->scratch = attempt_file_path (&attempt->arena, context->directory, "scratch", &attempt->run.key, "");
     attempt->log = attempt_file_path (&attempt->arena, context->directory, "logs", &attempt->run.key, ".log");
-    struct text logs = text_format (&attempt->arena, "%s/logs", context->directory);
     if (folder_remove (attempt->scratch.ptr, err) < 0 || folder_make (attempt->scratch.ptr, 0700, err) < 0)
         return -1;
     struct text output = text_format (&attempt->arena, "%.*s/" COMMAND_OUTPUT, TEXT_ARG (attempt->scratch));
-    if (attempt->run.rung.kind == PROGRAM_COMMAND && folder_make (output.ptr, 0700, err) < 0)
-        return -1;
-    return folder_make (logs.ptr, 0700, err);
+    return attempt->run.rung.kind == PROGRAM_COMMAND ? folder_make (output.ptr, 0700, err) : 0;
 }
 
 struct copying {

@@ -1,7 +1,9 @@
 #include "worker/process/output.h"
 
 #include "common/base/digest.h"
+#include "common/base/path.h"
 #include "common/base/utf8.h"
+#include "common/io/atomic_file.h"
 #include "common/io/fd.h"
 #include "common/logs/candidate.h"
 #include "common/logs/log_line.h"
@@ -36,14 +38,14 @@ struct place {
 };
 
 struct output {
-    int read_fd, write_fd, file_fd, file_errno;
+    int read_fd, write_fd, file_fd, file_errno; /* file_fd: -1 until something is printed */
     char *path;
     struct place file, link;
     uint64_t bytes;
     struct output_cut cut;
     char *ring; /* byte i of the output is at i % RING_BYTES; the first LINE_BYTES are repeated after its end */
     struct word_finder words;
-    uint64_t failures[FAILURES_MAX]; /* begins of lines that look like failures; number i is at i % FAILURES_MAX */
+    uint64_t *failures; /* begins of lines that look like failures; number i is at i % FAILURES_MAX */
     uint64_t failures_n;
     uint64_t send_at_ms;
     uint64_t tokens_bytes, tokens_at_ms;
@@ -51,14 +53,6 @@ struct output {
     output_fn *fn;
     void *owner;
 };
-
-static int output_open_file (const char *path, struct err *err)
-{
-    if (unlink (path) < 0 && errno != ENOENT)
-        return err_errno (err, ERR_IO, "cannot remove the earlier log %s", path);
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? err_errno (err, ERR_IO, "cannot make the log %s", path) : fd;
-}
 
 static void place_init (struct place *place, uint64_t head_bytes, uint64_t end_bytes, uint64_t kept_max_bytes)
 {
@@ -71,24 +65,18 @@ static void place_init (struct place *place, uint64_t head_bytes, uint64_t end_b
 struct output *output_open (const char *path, uint64_t limit_bytes, output_fn *fn, void *owner, struct err *err)
 {
     int ends[2];
-    int file_fd = output_open_file (path, err);
-    if (file_fd < 0)
-        return NULL;
     if (pipe2 (ends, O_CLOEXEC) < 0 || fcntl (ends[0], F_SETFL, O_NONBLOCK) < 0) {
         err_errno (err, ERR_IO, "cannot make a pipe for the program's output");
-        close (file_fd);
         return NULL;
     }
     struct output *output = mem_alloc (sizeof *output);
     output->read_fd = ends[0];
     output->write_fd = ends[1];
-    output->file_fd = file_fd;
+    output->file_fd = -1;
     output->path = mem_text (path);
-    output->ring = mem_alloc (RING_BYTES + LINE_BYTES);
     uint64_t end_bytes = least_u64 (limit_bytes / 2, RING_BYTES), live_bytes = log_live_bytes (limit_bytes);
     place_init (&output->file, limit_bytes - end_bytes, end_bytes, RING_BYTES);
     place_init (&output->link, live_bytes, limit_bytes - live_bytes, LOG_CHUNK_MAX_BYTES - MARK_BYTES);
-    candidate_words (&output->words);
     output->send_at_ms = UINT64_MAX;
     output->tokens_bytes = OUTPUT_RATE_BYTES;
     output->fn = fn;
@@ -118,11 +106,12 @@ void output_close (struct output *output)
         return;
     output_close_write (output);
     close (output->read_fd);
-    close (output->file_fd);
+    fd_close (output->file_fd);
     buf_release (&output->captured);
     buf_release (&output->file.kept);
     buf_release (&output->link.kept);
     mem_free (output->ring);
+    mem_free (output->failures);
     mem_free (output->path);
     mem_free (output);
 }
@@ -186,6 +175,11 @@ static void ring_add (struct output *output, struct text bytes)
 {
     uint64_t from = output->bytes, before = from - least_u64 (from, WORD_BYTES);
     uint32_t at = (uint32_t) (from % RING_BYTES), first = (uint32_t) least_u64 (bytes.len, RING_BYTES - at);
+    if (!output->ring) { /* many programs print nothing: its memory is made at the first byte, and so is the file */
+        output->ring = mem_grow (NULL, RING_BYTES + LINE_BYTES, 1); /* nobody reads what was not written */
+        output->failures = mem_grow (NULL, FAILURES_MAX, sizeof *output->failures);
+        candidate_words (&output->words);
+    }
     memcpy (output->ring + at, bytes.ptr, first);
     memcpy (output->ring, bytes.ptr + first, bytes.len - first);
     if (at < LINE_BYTES || first < bytes.len)
@@ -305,14 +299,25 @@ static void cut_all (struct output *output, struct place *place)
 
 /* ---- to both places ---- */
 
+/* Whatever a program put in the place of an earlier log is not written to. */
+static int file_open (const char *path)
+{
+    char folder[PATH_MAX];
+    if (folder_make (path_folder_c (path, folder), 0700, NULL) < 0 || (unlink (path) < 0 && errno != ENOENT))
+        return -1;
+    return open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 /* A full disk costs the log, not the program; what is missing is counted. */
 static bool file_write (struct output *output, struct text bytes)
 {
-    ssize_t put = pwrite (output->file_fd, bytes.ptr, bytes.len, (off_t) output->file.len);
+    if (output->file_fd < 0)
+        output->file_fd = file_open (output->path);
+    ssize_t put = output->file_fd < 0 ? -1 : pwrite (output->file_fd, bytes.ptr, bytes.len, (off_t) output->file.len);
     if (put == (ssize_t) bytes.len)
         return true;
     output->file_errno = put < 0 ? errno : ENOSPC;
-    (void) !ftruncate (output->file_fd, (off_t) output->file.len);
+    (void) !ftruncate (output->file_fd, (off_t) output->file.len); /* no file: there is nothing to cut */
     output->file.head_max = output->file.len;
     return false;
 }

@@ -1,3 +1,4 @@
+#include "common/io/fd.h"
 #include "worker/protocol/evidence.h"
 
 #include <assert.h>
@@ -18,25 +19,19 @@ struct channel {
     void *owner;
     bool too_long; /* the rest of a line that was refused is skipped up to its newline */
     bool cut_short;
-    uint32_t len;
-    char line[LINE_MAX_BYTES];
-    struct buf queue;
+    struct buf line, queue;
     size_t written;
     bool broken;
 };
 
 struct channel *channel_open (struct evidence *evidence, channel_statement_fn *fn, void *owner, struct err *err)
 {
-    int pair[2];
-    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+    int pair[2] = { -1, -1 };
+    /* Only our end does not block: the program expects one that does. */
+    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 || fcntl (pair[0], F_SETFL, O_NONBLOCK) < 0) {
         err_errno (err, ERR_IO, "cannot make a channel to the program");
-        return NULL;
-    }
-    /* Only our end: the program expects a descriptor that blocks. */
-    if (fcntl (pair[0], F_SETFL, O_NONBLOCK) < 0) {
-        err_errno (err, ERR_IO, "cannot make a channel to the program");
-        close (pair[0]);
-        close (pair[1]);
+        fd_close (pair[0]);
+        fd_close (pair[1]);
         return NULL;
     }
     struct channel *channel = mem_alloc (sizeof *channel);
@@ -45,6 +40,7 @@ struct channel *channel_open (struct evidence *evidence, channel_statement_fn *f
     channel->evidence = evidence;
     channel->fn = fn;
     channel->owner = owner;
+    buf_init (&channel->line, LINE_MAX_BYTES);
     buf_init (&channel->queue, CHANNEL_QUEUE_BYTES);
     return channel;
 }
@@ -54,8 +50,8 @@ void channel_close (struct channel *channel)
     if (!channel)
         return;
     close (channel->fd);
-    if (channel->peer_fd >= 0)
-        close (channel->peer_fd);
+    fd_close (channel->peer_fd);
+    buf_release (&channel->line);
     buf_release (&channel->queue);
     mem_free (channel);
 }
@@ -134,8 +130,8 @@ static void channel_take_line (struct channel *channel)
 {
     struct statement statement = { 0 };
     if (!channel->too_long)
-        evidence_take (channel->evidence, (struct text){ channel->line, channel->len }, &statement);
-    channel->len = 0;
+        evidence_take (channel->evidence, buf_as_text (&channel->line), &statement);
+    buf_clear (&channel->line);
     channel->too_long = false;
     if (statement.kind != STATEMENT_NOTHING)
         channel->fn (channel->owner, &statement);
@@ -145,13 +141,10 @@ static void add_to_line (struct channel *channel, const char *bytes, size_t len)
 {
     if (channel->too_long)
         return;
-    if (len > sizeof channel->line - channel->len) {
-        channel->too_long = true;
+    buf_add (&channel->line, bytes, len);
+    channel->too_long = channel->line.overflow;
+    if (channel->too_long)
         evidence_refuse (channel->evidence, "the line is longer than 64 KiB");
-        return;
-    }
-    memcpy (channel->line + channel->len, bytes, len);
-    channel->len += (uint32_t) len;
 }
 
 static void channel_take_bytes (struct channel *channel, const char *bytes, size_t len)
@@ -175,9 +168,9 @@ void channel_allow_partial_line (struct channel *channel)
 
 static bool end_of_channel (struct channel *channel)
 {
-    if (channel->len && !channel->cut_short)
+    if (channel->line.len && !channel->cut_short)
         evidence_refuse (channel->evidence, "the program ended in the middle of a line");
-    channel->len = 0;
+    buf_clear (&channel->line);
     return false;
 }
 
@@ -185,9 +178,7 @@ bool channel_read (struct channel *channel)
 {
     char bytes[16 * 1024];
     for (size_t taken = 0; taken < READ_BYTES;) {
-        ssize_t got = recv (channel->fd, bytes, sizeof bytes, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = fd_read (channel->fd, bytes, sizeof bytes);
         if (got < 0 && errno == EAGAIN)
             return true;
         if (got <= 0)
