@@ -1,6 +1,7 @@
 #include "worker/process/cgroup_place.h"
 
 #include "common/io/atomic_file.h"
+#include "common/io/fd.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ uint64_t cgroup_limit (struct text value)
 
 /* ---- kills for want of memory ---- */
 
-enum { FILE_MAX_BYTES = 1 << 20 };
+enum { COUNTERS_BYTES = 16 * 1024 }; /* longer files are read as far */
 
 bool memory_counter_read (struct text lines, const char *name, uint64_t *value)
 {
@@ -95,52 +96,53 @@ bool memory_counter_read (struct text lines, const char *name, uint64_t *value)
     return false;
 }
 
-static struct text cgroup_place_read_file (const char *folder, const char *name, struct buf *file)
+static struct text cgroup_place_read_file (const char *folder, const char *name, char bytes[COUNTERS_BYTES])
 {
     char path[PATH_MAX + 64];
-    buf_clear (file);
     snprintf (path, sizeof path, "%s/%s", folder, name);
-    return file_read (path, file, NULL) == 0 ? buf_as_text (file) : (struct text){ 0 };
+    return (struct text){ bytes, (uint32_t) file_read_start (path, bytes, COUNTERS_BYTES) };
 }
 
 /* A group without the controller is counted in the nearest one above that has it. */
-static void read_group (const struct memory_watch *watch, struct buf *file, struct memory_kills *out)
+static void read_now (const struct memory_watch *watch, bool limits, struct memory_kills *out)
 {
+    char bytes[COUNTERS_BYTES];
     struct cgroup_place at = watch->group;
-    for (bool more = at.path[0]; more; more = cgroup_place_go_up (&at)) {
-        struct text counters = cgroup_place_read_file (at.path, at.v1 ? "memory.oom_control" : "memory.events", file);
+    *out = (struct memory_kills){ 0 };
+    for (bool more = at.path[0]; more && (limits || !out->counted_len); more = cgroup_place_go_up (&at)) {
+        struct text counters = cgroup_place_read_file (at.path, at.v1 ? "memory.oom_control" : "memory.events", bytes);
         if (!out->counted_len && memory_counter_read (counters, "oom_kill", &out->of_group))
             out->counted_len = (uint32_t) strlen (at.path);
-        uint64_t limit_bytes = cgroup_limit (
-            cgroup_place_read_file (at.path, at.v1 ? "memory.limit_in_bytes" : "memory.max", file));
+        const char *limit = at.v1 ? "memory.limit_in_bytes" : "memory.max";
+        uint64_t limit_bytes = limits ? cgroup_limit (cgroup_place_read_file (at.path, limit, bytes)) : 0;
         if (limit_bytes && (!out->limit_bytes || limit_bytes < out->limit_bytes))
             out->limit_bytes = limit_bytes;
     }
     out->shared = out->counted_len && out->counted_len < strlen (watch->group.path);
+    (void) memory_counter_read (cgroup_place_read_file ("/proc", "vmstat", bytes), "oom_kill", &out->of_machine);
 }
 
-static void read_now (const struct memory_watch *watch, struct buf *file, struct memory_kills *out)
-{
-    *out = (struct memory_kills){ 0 };
-    read_group (watch, file, out);
-    (void) memory_counter_read (cgroup_place_read_file ("/proc", "vmstat", file), "oom_kill", &out->of_machine);
-}
-
+/* Programs mostly run in the group of the one before, whose place is not looked for again. */
 void memory_watch_begin (pid_t program, struct memory_watch *out)
 {
-    char folder[64];
-    *out = (struct memory_watch){ 0 };
-    LOCAL_BUF file = { .max = FILE_MAX_BYTES };
+    static char known[COUNTERS_BYTES];
+    static struct cgroup_place place;
+    char folder[64], group[COUNTERS_BYTES];
     snprintf (folder, sizeof folder, "/proc/%d", (int) program);
-    (void) cgroup_place_read (folder, "/proc/self", "memory", &out->group);
-    read_now (out, &file, &out->before);
+    (void) cgroup_place_read_file (folder, "cgroup", group);
+    if (strcmp (group, known) != 0)
+        (void) cgroup_place_read (folder, "/proc/self", "memory", &place);
+    memcpy (known, group, strlen (group) + 1);
+    out->group = place;
+    read_now (out, false, &out->before);
 }
 
 struct memory_kills memory_watch_end (const struct memory_watch *watch)
 {
     struct memory_kills now;
-    LOCAL_BUF file = { .max = FILE_MAX_BYTES };
-    read_now (watch, &file, &now);
+    read_now (watch, false, &now);
+    if (now.of_group != watch->before.of_group || now.of_machine != watch->before.of_machine)
+        read_now (watch, true, &now); /* only who tells of kills tells the limit */
     bool same = now.counted_len == watch->before.counted_len && now.of_group >= watch->before.of_group;
     now.of_group = same ? now.of_group - watch->before.of_group : 0;
     now.of_machine -= now.of_machine < watch->before.of_machine ? now.of_machine : watch->before.of_machine;

@@ -35,7 +35,7 @@ bool memory_counter_read (struct text lines, const char *name, uint64_t *value);
 
 struct memory_kills {
     uint64_t of_group, of_machine;
-    uint64_t limit_bytes; /* the least of the group and its parents; 0: none, or not visible */
+    uint64_t limit_bytes; /* after kills the least of the group and its parents; 0: none, or not visible */
     uint32_t counted_len; /* length of the path of the counted group; 0: no group has a counter */
     bool shared;          /* the counted group is a parent of the program's: others may be in it */
 };
