@@ -14,7 +14,7 @@ def lines(ended):
 
 class StalledDisk(lab.LabTest):
     def results_kept(self):
-        return len(list(self.lab.run_folder().glob("hosts/*/results/*.mp")))
+        return len(self.lab.results_kept())
 
     def test_what_was_shown_is_in_the_journal(self):
         gate = self.lab.files / "gate"

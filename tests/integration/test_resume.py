@@ -103,7 +103,7 @@ class Resume(Resuming):
         run = self.lab.start("run", self.slice([self.rung("low", seconds=1), self.rung("middle"), self.rung("high")]))
         lab.wait_for(lambda: len(self.marked()) >= 3, "the program on every host", 30)
         run.kill_and_reap()
-        lab.wait_for(lambda: len(list(self.lab.run_folder().glob("hosts/*/results/*"))) == 3, "three kept results", 20)
+        lab.wait_for(lambda: len(self.lab.results_kept()) == 3, "three kept results", 20)
         self.assertEqual(3, len(self.lab.worker_pids()))
         self.passed(self.lab.sliceup("resume"), 1)
         self.each_ran_once(3)

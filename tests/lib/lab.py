@@ -261,6 +261,14 @@ class Lab:
         paths = sorted(self.run_folder(run).glob("hosts/*/worker.log"))
         return "".join(path.read_text(errors="replace") for path in paths)
 
+    def results_kept(self, run="last"):
+        """(host, slot) of each result that a worker keeps until it is acknowledged: worker/attempt/result_store.c."""
+        found = []
+        for path in self.run_folder(run).glob("hosts/*/results.kept"):
+            data = path.read_bytes()
+            found += [(path.parent.name, at >> 17) for at in range(0, len(data), 1 << 17) if any(data[at:at + 4])]
+        return found
+
     # ---- processes ----
 
     def worker_pids(self, run="last"):

@@ -201,7 +201,9 @@ static void count_kept (void *owner, const struct result *result)
 static uint32_t kept (const struct bench *bench)
 {
     uint32_t n = 0;
-    assert_int_equal (result_store_recall (bench->directory, count_kept, &n, NULL), 0);
+    struct result_store store = { .directory = bench->directory };
+    assert_int_equal (result_store_recall (&store, count_kept, &n, NULL), 0);
+    result_store_close (&store);
     return n;
 }
 

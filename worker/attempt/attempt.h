@@ -67,18 +67,23 @@ struct text attempt_file_path (struct arena *arena, const char *directory, const
 
 /* ---- result_store.c ---- */
 
-/* Results on disk until they are acknowledged: <directory>/results/<rung>.<pass>.<attempt>.mp, in wire
- * format.
- *
- * They outlive this process, not this run. Main thread only. */
+/* Results on disk until they are acknowledged, in one file of the worker's directory. They outlive this process, not
+ * this run. Main thread only. */
+#define RESULTS_FILE "results.kept"
+enum { RESULTS_KEPT_MAX = 4 }; /* a member holds no more: HELD_MAX of worker/core */
+struct result_store {
+    const char *directory;
+    int fd; /* 0: not open yet */
+    struct attempt_key keys[RESULTS_KEPT_MAX];
+};
 
-/* `result` lives until the call returns. */
-typedef void result_store_fn (void *owner, const struct result *result);
+typedef void result_store_fn (void *owner, const struct result *result); /* `result` lives until the call returns */
 
-int result_store_save (const char *directory, const struct result *result, struct err *err);
-int result_store_forget (const char *directory, const struct attempt_key *key, struct err *err); /* missing is fine */
-/* Hands every kept result to `fn`. An unreadable one is renamed to *.damaged; the first such is the error, after all
- * others were handed over. */
-int result_store_recall (const char *directory, result_store_fn *fn, void *owner, struct err *err);
+int result_store_save (struct result_store *store, const struct result *result, struct err *err); /* 0: durable */
+int result_store_forget (struct result_store *store, const struct attempt_key *key,
+                         struct err *err); /* missing is fine */
+/* Hands every kept result to `fn`. Of unreadable ones, which go to *.damaged, the first is the error. */
+int result_store_recall (struct result_store *store, result_store_fn *fn, void *owner, struct err *err);
+void result_store_close (struct result_store *store);
 
 #endif

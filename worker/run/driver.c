@@ -145,6 +145,7 @@ struct driver {
     struct member_outbox outbox;
     struct attempt *attempt;
     struct attempt_context context;
+    struct result_store kept;
     struct containment *containment;
     struct sender sender;
     struct arena decoded;
@@ -192,15 +193,15 @@ static void keep_result (struct driver *driver, const struct result *result)
 {
     struct err err = { 0 };
     /* The result is still in memory and will be sent; only a worker that dies before the acknowledgement loses it. */
-    if (result_store_save (driver->join->directory, result, &err) < 0)
+    if (result_store_save (&driver->kept, result, &err) < 0)
         log_print (driver->log, "cannot keep a result on disk; it is sent from memory: %s", err.text);
 }
 
 static void forget_result (struct driver *driver, const struct attempt_key *key)
 {
     struct err err = { 0 };
-    /* The next worker process sends a leftover file again, and gets another acknowledgement. */
-    if (result_store_forget (driver->join->directory, key, &err) < 0)
+    /* The next worker process sends a leftover one again, and gets another acknowledgement. */
+    if (result_store_forget (&driver->kept, key, &err) < 0)
         log_print (driver->log, "%s", err.text);
 }
 
@@ -450,7 +451,7 @@ static int driver_open_all (struct driver *driver, const char *version, struct e
     driver->member = member_create (text_of (join->host), run_id, text_of (version), join->pid, join->pid_start,
                                     text_of (join->boot_id));
     driver->sender.member = driver->member;
-    if (result_store_recall (join->directory, driver_recall, driver, &damage) < 0)
+    if (result_store_recall (&driver->kept, driver_recall, driver, &damage) < 0)
         log_print (driver->log, "a result on disk cannot be read and was moved away: %s", damage.text);
     driver->context = (struct attempt_context){ .host = text_of (join->host),
                                                 .run_hex = text_of (join->run_hex),
@@ -477,6 +478,7 @@ static void driver_close_all (struct driver *driver)
         spoke_close (driver->spoke, LINGER_MS);
     }
     loop_close (driver->loop);
+    result_store_close (&driver->kept);
     arena_release (&driver->decoded);
     sender_release (&driver->sender);
     member_outbox_release (&driver->outbox);
@@ -484,7 +486,7 @@ static void driver_close_all (struct driver *driver)
 
 int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err)
 {
-    struct driver driver = { .join = join, .log = log };
+    struct driver driver = { .join = join, .log = log, .kept.directory = join->directory };
     sender_init (&driver.sender, join, log);
     member_outbox_init (&driver.outbox);
     signal (SIGPIPE, SIG_IGN);
