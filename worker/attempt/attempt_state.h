@@ -107,31 +107,23 @@ void attempt_add_note (struct attempt *attempt, const char *source, struct text 
 int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err *err);
 void attempt_collect_task (struct attempt *attempt, const struct exec_end *end, struct task_answer *answer);
 void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, uint64_t now_ms); /* missing files */
-
-/* attempt_fds.c: finds out what a program is doing, before it is stopped or when asked. */
-/* Before a stop. True: it was asked for its stacks; stop it once the look is over. */
-bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
-/* True only once, and only of a look before a stop. */
-bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms);
-void attempt_add_stack (struct attempt *attempt); /* adds it to the result */
+void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
+void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
+void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
+void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
+void attempt_enter_own_phase (struct attempt *attempt, const char *name);
+/* The program's phase until it names one: "start" for a canary, "run" for a command. */
+const char *attempt_first_phase (const struct attempt *attempt);
+channel_statement_fn attempt_take_statement;
 
 /* attempt_close.c: from the program's last output to the result. */
 void attempt_begin_closing (struct attempt *attempt, uint64_t now_ms);
 void attempt_handle_closing_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
 void attempt_signatures_fetched (struct attempt *attempt, struct text problem, uint64_t now_ms); /* empty: here */
 void attempt_stop_log_search (struct attempt *attempt, uint64_t now_ms);
-
-/* attempt_state.c */
-void attempt_note_phase (struct attempt *attempt, struct text name, bool of_program, uint64_t now_ms);
-void attempt_note_gate (struct attempt *attempt, struct text gate, uint64_t now_ms);
-void attempt_note_gate_opened (struct attempt *attempt, uint64_t now_ms);
-void attempt_end_phase_clock (struct attempt *attempt, uint64_t now_ms);
-
-/* attempt_state.c */
-void attempt_enter_own_phase (struct attempt *attempt, const char *name);
-/* The program's phase until it names one: "start" for a canary, "run" for a command. */
-const char *attempt_first_phase (const struct attempt *attempt);
-channel_statement_fn attempt_take_statement;
+void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
+void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
+void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 /* attempt_fds.c: the program's output and channel, and the loop's watches on them. */
 int attempt_open_fds (struct attempt *attempt, struct err *err);
@@ -139,6 +131,11 @@ void attempt_close_fds (struct attempt *attempt);
 void attempt_drain_channel (struct attempt *attempt);      /* reads all of it, after the program's end */
 void attempt_check_channel_held (struct attempt *attempt); /* at the time limit: is the channel still open? */
 void attempt_watch_writable (struct attempt *attempt);
+/* Finds out what it is doing before a stop. True: it was asked for its stacks; stop it once the look is over. */
+bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
+/* True only once, and only of a look before a stop. */
+bool attempt_look_is_over (struct attempt *attempt, uint64_t now_ms);
+void attempt_add_stack (struct attempt *attempt); /* adds it to the result */
 
 /* attempt_cache.c */
 bool attempt_is_confined (const struct attempt *attempt);
@@ -147,11 +144,6 @@ void attempt_close_confine_report (struct attempt *attempt);
 void attempt_take_confine_report (struct attempt *attempt); /* after the whole program's end is noted */
 void attempt_fill_cache_view (struct attempt *attempt);
 void attempt_add_findings (struct attempt *attempt, const struct finding *items, uint32_t n);
-
-/* attempt_close.c */
-void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint64_t now_ms);
-void attempt_finish_unstarted (struct attempt *attempt, enum owner owner, struct text problem, uint64_t now_ms);
-void attempt_finish (struct attempt *attempt, uint64_t now_ms);
 
 /* ---- stack frames ---- */
 

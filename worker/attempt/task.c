@@ -37,25 +37,17 @@ static const struct field answer_fields[] = {
 };
 static const struct record answer_record = RECORD ("answer", struct task_answer, answer_fields);
 
-/* A task request as sent; `run`: the encoded RUN. */
-struct payload {
-    struct text run;
-    uint64_t device_wait_ms, output_bytes;
-    struct text tail;
-    struct output_cut cut;
-    bool succeeded;
-};
 static const struct field payload_fields[] = {
-    F_BYTES (1, struct payload, run, MSG_MAX_BYTES),
-    F_U64 (2, struct payload, device_wait_ms, INT64_MAX),
-    F_U64 (3, struct payload, output_bytes, INT64_MAX),
-    F_BYTES (4, struct payload, tail, RESULT_TAIL_MAX_BYTES),
-    F_BOOL (5, struct payload, succeeded),
-    F_U64 (6, struct payload, cut.cut_at, INT64_MAX),
-    F_U64 (7, struct payload, cut.tail_at, INT64_MAX),
-    F_U64 (8, struct payload, cut.tail_from, INT64_MAX),
+    F_BYTES (1, struct task_request, run_bytes, MSG_MAX_BYTES),
+    F_U64 (2, struct task_request, device_wait_ms, INT64_MAX),
+    F_U64 (3, struct task_request, output_bytes, INT64_MAX),
+    F_BYTES (4, struct task_request, tail, RESULT_TAIL_MAX_BYTES),
+    F_BOOL (5, struct task_request, succeeded),
+    F_U64 (6, struct task_request, cut.cut_at, INT64_MAX),
+    F_U64 (7, struct task_request, cut.tail_at, INT64_MAX),
+    F_U64 (8, struct task_request, cut.tail_from, INT64_MAX),
 };
-static const struct record payload_record = RECORD ("order", struct payload, payload_fields);
+static const struct record payload_record = RECORD ("order", struct task_request, payload_fields);
 enum { PAYLOAD_MAX_BYTES = MSG_MAX_BYTES + RESULT_TAIL_MAX_BYTES + 128 };
 
 static const char *const kind_words[] = { "none", "prepare", "seal", "audit", "device", "read" };
@@ -67,9 +59,9 @@ static void put_payload (const struct task_request *request, struct buf *out)
 {
     LOCAL_BUF run = { .max = MSG_MAX_BYTES };
     wire_put_record (&run, msg_record_of_kind (MSG_RUN), request->run);
-    struct payload payload = { buf_as_text (&run), request->device_wait_ms, request->output_bytes, request->tail,
-                               request->cut,       request->succeeded };
-    wire_put_record (out, &payload_record, &payload);
+    struct task_request sent = *request;
+    sent.run_bytes = buf_as_text (&run);
+    wire_put_record (out, &payload_record, &sent);
     out->overflow |= run.overflow;
 }
 
@@ -105,14 +97,12 @@ static int task_read_all (int fd, struct buf *out, struct err *err)
 int task_channel_get_request (int fd, struct buf *bytes, struct arena *arena, struct msg_run *run,
                               struct task_request *request, struct err *err)
 {
-    struct payload payload = { 0 };
     buf_init (bytes, PAYLOAD_MAX_BYTES);
     if (task_read_all (fd, bytes, err) < 0 ||
-        wire_get_record (buf_as_text (bytes), &payload_record, &payload, arena, err) < 0 ||
-        wire_get_record (payload.run, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
+        wire_get_record (buf_as_text (bytes), &payload_record, request, arena, err) < 0 ||
+        wire_get_record (request->run_bytes, msg_record_of_kind (MSG_RUN), run, arena, err) < 0)
         return -1;
-    *request = (struct task_request){ run,         payload.device_wait_ms, payload.output_bytes, payload.tail,
-                                      payload.cut, payload.succeeded };
+    request->run = run;
     return 0;
 }
 
@@ -133,10 +123,8 @@ int task_channel_put_answer (int fd, const struct task_answer *answer, struct er
 {
     LOCAL_BUF bytes = { .max = ANSWER_MAX_BYTES };
     wire_put_record (&bytes, &answer_record, answer);
-    int rc = 0;
-    if (bytes.overflow || send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) != (ssize_t) bytes.len)
-        rc = err_errno (err, ERR_IO, "answering");
-    return rc;
+    bool sent = !bytes.overflow && send (fd, bytes.ptr, bytes.len, MSG_NOSIGNAL) == (ssize_t) bytes.len;
+    return sent ? 0 : err_errno (err, ERR_IO, "answering");
 }
 
 /* Texts live in `arena`. `sound`: the process exited with 0; answers of others are ignored. */
@@ -145,14 +133,11 @@ static int task_channel_get_answer (int fd, bool sound, struct arena *arena, str
 {
     struct task_answer received = { 0 };
     LOCAL_BUF bytes = { .max = ANSWER_MAX_BYTES };
-    int rc = task_read_all (fd, &bytes, err);
-    if (rc == 0 && (!bytes.len || !sound)) /* only the exit status is known */
-        rc = -1;
-    if (rc == 0)
-        rc = wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err);
-    if (rc == 0)
-        record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
-    return rc;
+    if (task_read_all (fd, &bytes, err) < 0 || !bytes.len || !sound || /* then only the exit status is known */
+        wire_get_record (buf_as_text (&bytes), &answer_record, &received, arena, err) < 0)
+        return -1;
+    record_copy (&answer_record, answer, &received, arena); /* the texts alias `bytes` */
+    return 0;
 }
 
 /* ---- the worker's end ---- */
@@ -179,8 +164,7 @@ static struct exec *task_start_process (enum task_kind kind, struct text host, c
                                      .channel_fd = channel_fd };
     /* Holders of a device are not visible in a pid namespace. */
     bool looks = kind == TASK_DEVICE || kind == TASK_READ;
-    struct exec *exec = looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
-    return exec;
+    return looks ? exec_start_on_host (&request, err) : exec_start (&request, err);
 }
 
 struct exec *task_start (enum task_kind kind, const struct task_request *request, struct text host,

@@ -18,6 +18,7 @@ enum task_kind { TASK_NONE = 0, TASK_PREPARE, TASK_SEAL, TASK_AUDIT, TASK_DEVICE
 /* Input besides the RUN. */
 struct task_request {
     const struct msg_run *run;
+    struct text run_bytes;   /* task.c: it on the way */
     uint64_t device_wait_ms; /* DEVICE */
     uint64_t output_bytes;   /* READ: size of the program's whole output, and its unmodified end */
     struct text tail;

@@ -24,36 +24,16 @@ enum { SHARED = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD };
 /* A process that executes a program never returns from its functions, so the sanitizer's marks on frames would stay. */
 #define NEW_PROCESS __attribute__ ((no_sanitize_address))
 
-enum step {
-    STEP_NONE = 0,
-    STEP_NAMESPACES,
-    STEP_ROOT,
-    STEP_PROCESS,
-    STEP_GROUP,
-    STEP_SESSION,
-    STEP_DESCRIPTORS,
-    STEP_LIMITS,
-    STEP_DIRECTORY,
-    STEP_EXEC
-};
-static const char *const step_names[] = { "nothing",
-                                          "entering its namespaces",
-                                          "entering its root directory",
-                                          "making its process",
-                                          "entering its control group",
-                                          "making a session",
-                                          "arranging descriptors",
-                                          "setting limits",
-                                          "entering its directory",
-                                          "executing it" };
+/* Steps that fail, as people read them; these two have errors of their own. */
+static const char entering_directory[] = "entering its directory", executing[] = "executing it";
 
 struct start {
     const struct spawn_request *request;
     const struct spawn_target *target;
     pid_t parent;
     pid_t pid, between; /* the program's process, and the one that makes it in a namespace; 0: never made */
-    enum step failed;
-    int code; /* errno of that step */
+    const char *failed; /* the step; NULL: none */
+    int code;           /* errno of that step */
     _Alignas(16) char stack[STACK_BYTES], stack_between[STACK_BYTES];
 };
 
@@ -122,33 +102,33 @@ static NEW_PROCESS int set_limits (void)
     return prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-static NEW_PROCESS enum step arrange (const struct spawn_request *request)
+static NEW_PROCESS const char *arrange (const struct spawn_request *request)
 {
     if (arrange_descriptors (request) < 0)
-        return STEP_DESCRIPTORS;
+        return "arranging descriptors";
     files_limit_restore (0);
     if (!request->as_login && set_limits () < 0)
-        return STEP_LIMITS;
-    return request->directory && chdir (request->directory) < 0 ? STEP_DIRECTORY : STEP_NONE;
+        return "setting limits";
+    return request->directory && chdir (request->directory) < 0 ? entering_directory : NULL;
 }
 
-static NEW_PROCESS enum step become (const struct start *start)
+static NEW_PROCESS const char *become (const struct start *start)
 {
     const struct spawn_request *request = start->request;
     if (enter_group (start->target) < 0)
-        return STEP_GROUP;
+        return "entering its control group";
     if (enter_session (start->parent) < 0)
-        return STEP_SESSION;
+        return "making a session";
     if (!request)
         _exit (0); /* spawn_check_target */
-    enum step failed = arrange (request);
-    if (failed != STEP_NONE)
+    const char *failed = arrange (request);
+    if (failed)
         return failed;
     execve (request->program, request->argv, request->envp);
-    return STEP_EXEC;
+    return executing;
 }
 
-static NEW_PROCESS _Noreturn void fail (struct start *start, enum step step)
+static NEW_PROCESS _Noreturn void fail (struct start *start, const char *step)
 {
     start->code = errno;
     start->failed = step;
@@ -172,12 +152,12 @@ static NEW_PROCESS int run_between (void *argument)
 {
     struct start *start = argument;
     if (setns (start->target->namespaces_fd, start->target->namespaces) < 0)
-        fail (start, STEP_NAMESPACES);
+        fail (start, "entering its namespaces");
     if (enter_root (start->target->root_fd) < 0)
-        fail (start, STEP_ROOT);
+        fail (start, "entering its root directory");
     start->parent = 0; /* a parent outside the namespace appears as 0 */
     if (clone (run_program, start->stack + STACK_BYTES, SHARED | CLONE_PARENT, start, &start->pid) < 0)
-        fail (start, STEP_PROCESS);
+        fail (start, "making its process");
     _exit (0);
 }
 
@@ -214,19 +194,19 @@ static const char *about_script (const char *program, int code)
 static int spawn_refuse (const struct start *start, struct err *err)
 {
     const char *program = start->request ? start->request->program : "a process";
-    if (start->failed == STEP_NONE)
+    if (!start->failed)
         return err_set (err, ERR_IO, "starting %s failed: its process was killed before it executed the program",
                         program);
     errno = start->code;
-    if (start->failed == STEP_DIRECTORY)
+    if (start->failed == entering_directory)
         return err_errno (err, ERR_IO, "cannot start %s: entering the directory %s", program,
                           start->request->directory);
-    if (start->failed == STEP_EXEC)
+    if (start->failed == executing)
         return err_set (err,
                         start->code == ENOENT || start->code == EACCES || start->code == ENOEXEC ? ERR_CONFIG : ERR_IO,
                         "cannot start %s: executing it: %s%s", program, strerror (start->code),
                         about_script (program, start->code));
-    return err_errno (err, ERR_IO, "cannot start %s: %s", program, step_names[start->failed]);
+    return err_errno (err, ERR_IO, "cannot start %s: %s", program, start->failed);
 }
 
 /* Both return once the program is executed, or cannot be. */
@@ -258,10 +238,10 @@ static int start_in (const struct spawn_request *request, const struct spawn_tar
     start.target = into;
     start.parent = getpid ();
     start.pid = start.between = 0;
-    start.failed = STEP_NONE;
+    start.failed = NULL;
     if (launch (&start, err) < 0)
         return -1;
-    if (start.pid > 0 && start.failed == STEP_NONE) {
+    if (start.pid > 0 && !start.failed) {
         *pid = start.pid;
         return 0;
     }
@@ -293,6 +273,5 @@ int spawn_enter_namespaces (const struct spawn_target *target)
 
 const char *spawn_enter (const struct spawn_request *request)
 {
-    enum step failed = enter_session (getppid ()) < 0 ? STEP_SESSION : arrange (request);
-    return failed == STEP_NONE ? NULL : step_names[failed];
+    return enter_session (getppid ()) < 0 ? "making a session" : arrange (request);
 }
