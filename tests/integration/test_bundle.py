@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -103,6 +104,27 @@ def pieces():
     return found
 
 
+IMPOSTOR = """
+import fcntl, json, os, sys
+image, parts, seals, changed = open(sys.argv[1], "rb").read(), json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+for at, (name, (offset, size)) in enumerate(parts.items()):
+    fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.write(fd, image[offset:offset + size - 1] + bytes([image[offset + size - 1] ^ changed]))
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    os.dup2(fd, 64 + at)
+    os.close(fd)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def is_memory(exe):
+    try:
+        return os.readlink(exe).startswith("/memfd:ld-")
+    except OSError:
+        return False
+
+
 class Joining:
     """A worker that was started as a coordinator starts it, and has answered."""
 
@@ -148,7 +170,7 @@ class BundleTest(lab.LabTest):
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             try:
-                if entry.name.isdigit() and os.readlink(entry / "exe").startswith("/memfd:ld-") \
+                if entry.name.isdigit() and is_memory(entry / "exe") \
                         and str(self.lab.root) in os.readlink(entry / "cwd"):
                     found.append(int(entry.name))
             except OSError:
@@ -284,6 +306,34 @@ class Anywhere(BundleTest):
             self.assertIn(refused.exception.errno, (errno.EPERM, errno.ETXTBSY))
             sealed += 1
         self.assertEqual(len(pieces()), sealed)
+
+    def memory(self, pid):
+        """The pieces that a process has in memory, by their numbers."""
+        try:
+            return {os.stat(f"/proc/{pid}/fd/{64 + at}").st_ino for at in range(len(pieces()))}
+        except OSError:
+            return set()                    # it has none, or is gone
+
+    def test_workers_of_one_machine_share_memory_that_nobody_can_change(self):
+        """And no other: of two processes with memory of the same names, one has not sealed it, and one has changed a byte of each."""
+        path = lab.unpack_worker(self.bundle)
+        planted = set()
+        for seals, changed in (0, 0), (0xf, 1):
+            impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, str(path), json.dumps(pieces()), str(seals), str(changed)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(impostor.communicate)
+            self.assertEqual("ready\n", impostor.stdout.readline())
+            planted |= self.memory(impostor.pid)
+        self.assertEqual(2 * len(pieces()), len(planted))
+        workers = []
+        for name in "first", "second":
+            workers.append(Joining([str(path)], self.lab.root / name, port=1))
+            self.addCleanup(workers[-1].end)
+            self.assertFalse(planted & self.memory(workers[-1].pid))
+        last = workers[-1].pid
+        others = [int(entry.parent.name) for entry in pathlib.Path("/proc").glob("[0-9]*/exe") if entry.parent.name != str(last)
+                  and is_memory(entry)]       # of this test, or of another one that runs now
+        self.assertLessEqual(self.memory(last), set.union(*map(self.memory, others)))
 
     def test_where_memory_may_not_be_executed_a_file_without_a_name_will_do(self):
         needs_root()

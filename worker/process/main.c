@@ -4,6 +4,7 @@
  * standard output. */
 #include "common/base/digest.h"
 #include "worker/process/self.h"
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +16,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U /* linux/memfd.h; Linux 6.3 */
 #endif
 
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 enum { LIST_BYTES_MAX = IMAGE_PIECES_MAX * 160, PIECE_BYTES_MAX = 1 << 30, WORDS_MAX = 1024, SEAL_ATTEMPTS_MAX = 20 };
 
 struct piece {
@@ -30,6 +33,7 @@ struct piece {
 };
 struct image {
     int fd;
+    char sibling[24]; /* pid of a worker that has the same program in memory; empty: none */
     char path[PATH_MAX], folder[PATH_MAX];
     struct piece pieces[IMAGE_PIECES_MAX];
     int n;
@@ -138,8 +142,7 @@ static int make_memory (const char *name)
  * host. It waits 150 ms for them by itself (linux mm/memfd.c, memfd_wait_for_pins); each further attempt waits again. */
 static void seal (int fd)
 {
-    for (int attempt = 1; fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0;
-         attempt++)
+    for (int attempt = 1; fcntl (fd, F_ADD_SEALS, SEALS) < 0; attempt++)
         if (errno != EBUSY || attempt == SEAL_ATTEMPTS_MAX)
             refuse (IMAGE_EXIT_UNFIT, "cannot seal the worker's copy in memory: %s", strerror (errno));
 }
@@ -173,24 +176,62 @@ static int nameless_file (const struct image *image, const struct piece *piece, 
     return fd;
 }
 
-static void image_start_compare (const struct image *image, const struct piece *piece, int fd)
+static bool image_start_is (const struct piece *piece, int fd)
 {
     void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (bytes == MAP_FAILED)
         refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's copy in memory: %s", strerror (errno));
     struct digest is = digest_of (bytes, piece->bytes);
     munmap (bytes, piece->bytes);
-    if (!digest_equal (&is, &piece->digest))
-        refuse_file (image, piece->name);
+    return digest_equal (&is, &piece->digest);
+}
+
+/* ---- memory that another worker of this user sealed, on the same machine ---- */
+
+/* Whoever it is: nobody can write it any more, and its digest is what counts. -1: it has none such. Only what is called
+ * like such memory is opened, since to open a descriptor of another kind may wait. */
+static int memory_of (const char *pid, const struct image *image, int at)
+{
+    char path[64], link[IMAGE_NAME_BYTES + 32] = "", name[sizeof link];
+    const struct piece *piece = &image->pieces[at];
+    struct stat st;
+    snprintf (path, sizeof path, "/proc/%.20s/fd/%d", pid, IMAGE_FD_FIRST + at);
+    snprintf (name, sizeof name, "/memfd:%s (deleted)", piece->name);
+    bool called = readlink (path, link, sizeof link - 1) > 0 && strcmp (link, name) == 0;
+    int fd = called ? open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd >= 0 && fcntl (fd, F_GET_SEALS) == SEALS && fstat (fd, &st) == 0 && (uint64_t) st.st_size == piece->bytes &&
+        image_start_is (piece, fd))
+        return fd;
+    if (fd >= 0)
+        close (fd);
+    return -1;
+}
+
+/* Workers that begin together may miss each other. */
+static void find_sibling (struct image *image)
+{
+    DIR *processes = opendir ("/proc");
+    struct dirent *entry = processes ? readdir (processes) : NULL;
+    for (int fd; entry && !image->sibling[0]; entry = readdir (processes))
+        if ((fd = memory_of (entry->d_name, image, IMAGE_PROGRAM)) >= 0) {
+            snprintf (image->sibling, sizeof image->sibling, "%.20s", entry->d_name);
+            close (fd);
+        }
+    if (processes)
+        closedir (processes);
 }
 
 static void image_start_place (const struct image *image, int at)
 {
     const struct piece *piece = &image->pieces[at];
-    int wanted = IMAGE_FD_FIRST + at, fd = sealed_memory (image, piece);
+    int wanted = IMAGE_FD_FIRST + at, fd = image->sibling[0] ? memory_of (image->sibling, image, at) : -1;
+    bool shared = fd >= 0;
+    if (!shared)
+        fd = sealed_memory (image, piece);
     if (fd < 0)
         fd = nameless_file (image, piece, errno);
-    image_start_compare (image, piece, fd);
+    if (!shared && !image_start_is (piece, fd))
+        refuse_file (image, piece->name);
     if (fd == wanted) {
         (void) fcntl (fd, F_SETFD, 0); /* an open descriptor has flags */
         return;
@@ -243,6 +284,7 @@ static _Noreturn void image_start (int argc, char **argv)
     open_image (&image);
     image_start_read_list (&image);
     allow_descriptors ();
+    find_sibling (&image);
     (void) close (IMAGE_FD_FIRST + image.n); /* marks their end for the worker; mostly not open */
     for (int i = 0; i < image.n; i++)
         image_start_place (&image, i);

@@ -20,9 +20,9 @@
  *   list: IMAGE_MARK, a blank, the number of pieces, a newline; a line "<bytes> <sha256> <name>" for each, in order
  *
  * deploy/bundle writes it. <start> and <list> are its head, whose sha256 is the image's name, so that one short digest
- * covers all of it. <start> copies each piece into memory, seals it (memfd_create(2): nobody can write it, not even its
- * owner), compares it with its digest, and executes the loader from there. So a running process is what was checked,
- * whatever happens to the file. */
+ * covers all of it. <start> copies each piece into memory and seals it (memfd_create(2): nobody can write it, not even
+ * its owner), or takes what another worker of its user sealed, compares it with its digest, and executes the loader. So
+ * a running process is what was checked, whatever happens to the file. */
 
 #define IMAGE_MARK "sliceup-image-1"
 
