@@ -198,3 +198,10 @@ bool result_counter (const struct result *result, const char *name, uint64_t *va
         *value = counter->value;
     return counter != NULL;
 }
+
+uint64_t result_counted (const struct result *result, const char *name)
+{
+    uint64_t value = 0;
+    (void) result_counter (result, name, &value);
+    return value;
+}

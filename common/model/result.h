@@ -221,5 +221,6 @@ extern const struct record seal_record, metric_record, backend_record, note_reco
 bool result_ended_badly (const struct result *result);                          /* in any way but an exit with 0 */
 struct text result_note_from (const struct result *result, const char *source); /* the last one; empty: none */
 bool result_counter (const struct result *result, const char *name, uint64_t *value); /* false: absent */
+uint64_t result_counted (const struct result *result, const char *name);              /* 0: absent */
 
 #endif

@@ -202,11 +202,6 @@ static void stop_known_bad (struct coord *coord, uint64_t now_ms, struct outbox 
                     now_ms, out);
 }
 
-static bool untried (const struct rung_state *state)
-{
-    return !state->attempts[PASS_ONCE] && !state->attempts[PASS_COLD] && !state->attempts[PASS_RESTORED];
-}
-
 /* Begins the rung's next pass: once, or cold (unless a sealed generation covers it) and then restored. */
 static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
@@ -216,7 +211,7 @@ static void begin_next (struct coord *coord, uint64_t now_ms, struct outbox *out
         going_on_block_for_hosts (coord, now_ms, out);
         return;
     }
-    if (rung->known_bad.len && untried (state)) {
+    if (rung->known_bad.len) { /* so it was never begun */
         stop_known_bad (coord, now_ms, out);
         return;
     }

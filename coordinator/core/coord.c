@@ -27,7 +27,7 @@ static void watch_overdue (struct coord *coord, uint64_t now_ms, struct outbox *
     uint64_t at = overdue_at (coord), now = coord_to_run_clock (coord, now_ms);
     if (now < at)
         return;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n && coord->state->pass.active; i++) {
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         if (coord->state->pass.parts.items[i].ended)
             continue;
         if (now >= at + LATE_MS)
@@ -440,7 +440,7 @@ static void take_output_lost (struct coord *coord, const struct core_input *in, 
 
 static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, struct outbox *out)
 {
-    if (level <= coord->state->cancel_level || coord->state->ended)
+    if (level <= coord->state->cancel_level)
         return;
     struct fact *fact = outbox_add_fact (out, FACT_CANCEL_ASKED);
     fact->of.cancel_asked.level = level;
@@ -460,14 +460,11 @@ void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_
     if (!coord->state->ended)
         deadlines_discount_sleep (coord, now_ms);
     switch (in->kind) {
-    case IN_TICK:
-        if (!coord->state->ended)
-            deadlines_check (coord, now_ms, out);
-        break;
+    case IN_TICK: deadlines_check (coord, now_ms, out); break;
     case IN_MSG: inbox_handle_message (coord, in->host, in->msg, now_ms, out); break;
     case IN_WORKER_KEYED: coord_take_key (coord, in, now_ms, out); break;
     case IN_WORKER_EXITED:
-        if (!coord->state->ended && !host_is_lost (coord, in->host))
+        if (!host_is_lost (coord, in->host))
             loss_end_host (coord, in->host, in->text, now_ms, out);
         break;
     case IN_WORKER_STEP: coord_take_step (coord, in, now_ms, out); break;

@@ -396,15 +396,6 @@ static void take_result (struct coord *coord, uint32_t host, const struct msg *m
     acknowledge (coord, host, &result->key, out);
 }
 
-/* Handles a worker that leaves while it is needed. */
-static void take_bye (struct coord *coord, uint32_t host, const struct msg_bye *bye, uint64_t now_ms,
-                      struct outbox *out)
-{
-    if (coord->state->hosts.items[host].life == HOST_JOINED && !coord->state->ended)
-        loss_end_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (bye->why)), now_ms,
-                       out);
-}
-
 void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg *msg, uint64_t now_ms,
                            struct outbox *out)
 {
@@ -438,7 +429,10 @@ void inbox_handle_message (struct coord *coord, uint32_t host, const struct msg 
         inbox_receive (coord, host, msg->of.heartbeat.holdings.items, msg->of.heartbeat.holdings.n, now_ms, out);
         break;
     case MSG_RESULT: take_result (coord, host, msg, now_ms, out); break;
-    case MSG_BYE: take_bye (coord, host, &msg->of.bye, now_ms, out); break;
+    case MSG_BYE: /* it leaves while it is needed */
+        loss_end_host (coord, host, text_format (&out->arena, "its worker left: %.*s", TEXT_ARG (msg->of.bye.why)),
+                       now_ms, out);
+        break;
     default: break; /* the driver lets only workers' kinds through; logs never come here */
     }
 }

@@ -214,8 +214,8 @@ static bool is_believed (const struct coord *coord, uint32_t *last, uint32_t *si
 bool journal_loss_weigh (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
     uint32_t last = 0, silent = 0;
-    if (!coord->soft.claimed_ms || coord->state->lost_facts.len || coord->state->ended)
-        return coord->state->lost_facts.len > 0;
+    if (!coord->soft.claimed_ms || coord->state->ended)
+        return false;
     if (is_believed (coord, &last, &silent)) {
         struct fact_loss_told told = { .host = last, .why = coord->soft.hosts[last].claim, .believed = true };
         record_claim (coord, &told, now_ms, out);

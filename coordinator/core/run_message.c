@@ -7,19 +7,17 @@
 /* The role in a survey: READER only for a host that never writes. */
 static enum cache_role surveyor (const struct cache_plan *plan, struct text host)
 {
-    bool writes = plan->mode == CACHE_PER_HOST;
-    for (uint32_t i = 0; i < plan->writers.n && cache_mode_has_writer (plan->mode); i++)
-        writes = writes || text_equal (plan->writers.items[i], host);
-    return writes ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
+    bool may_write = cache_mode_has_writer (plan->mode) && text_is_among (host, plan->writers.items, plan->writers.n);
+    return plan->mode == CACHE_PER_HOST || may_write ? CACHE_ROLE_OWN : CACHE_ROLE_READER;
 }
 
 /* True: a rung compiles into the cache, so only its writer's programs may write it. */
-static bool cache_is_used (const struct plan *plan)
+static bool cache_is_used (const struct coord *coord)
 {
-    bool used = false;
-    for (uint32_t i = 0; i < plan->rungs.n; i++)
-        used = used || plan->rungs.items[i].warm != WARM_NONE;
-    return used && plan->cache.mode != CACHE_OFF && plan->cache.mode != CACHE_NONE;
+    uint32_t i = 0;
+    while (i < coord->state->plan.rungs.n && !climb_uses_cache (coord, &coord->state->plan.rungs.items[i]))
+        i++;
+    return i < coord->state->plan.rungs.n;
 }
 
 /* Hides keys, journals, folders of other hosts and runs, because waiting workers obey whoever has their slice's key. */
@@ -42,7 +40,7 @@ static struct cache_access run_cache (const struct coord *coord, uint32_t host, 
     const struct cache_plan *plan = &coord->state->plan.cache;
     const struct rung *rung = &coord->state->plan.rungs.items[pass->key.rung];
     bool surveys = rung_is_builtin (rung, "cache");
-    if (!cache_is_used (&coord->state->plan))
+    if (!cache_is_used (coord))
         return access;
     access.least = plan->least;
     access.overlay = plan->overlay;

@@ -75,8 +75,7 @@ struct text names_left_behind (const struct coord *coord, struct arena *arena)
 
 bool climb_uses_cache (const struct coord *coord, const struct rung *rung)
 {
-    return rung->warm != WARM_NONE && coord->state->plan.cache.mode != CACHE_OFF &&
-           coord->state->plan.cache.mode != CACHE_NONE;
+    return rung->warm != WARM_NONE && coord->state->plan.cache.mode > CACHE_OFF;
 }
 
 bool cache_has_generations (const struct coord *coord)

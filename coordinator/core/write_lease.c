@@ -111,13 +111,18 @@ void write_lease_return_token (uint64_t token, struct outbox *out)
 
 /* ---- while it is held ---- */
 
-static bool is_sealed_in_pass (const struct coord *coord)
+/* The writer's part in the running pass. */
+static uint32_t writer_part (const struct coord *coord)
 {
     const struct pass_state *pass = &coord->state->pass;
-    if (coord->state->granted || !pass->active || !attempt_key_equal (&pass->key, &coord->state->grant.key))
-        return false;
-    uint32_t at = coord->soft.part_of_host[coord->state->grant.host];
-    return at != NONE && pass->parts.items[at].ended && pass->parts.items[at].result.seal.token;
+    bool writes = pass->active && attempt_key_equal (&pass->key, &coord->state->grant.key);
+    return writes ? coord->soft.part_of_host[coord->state->grant.host] : NONE;
+}
+
+static bool is_sealed_in_pass (const struct coord *coord)
+{
+    uint32_t at = writer_part (coord);
+    return !coord->state->granted && at != NONE && coord->state->pass.parts.items[at].result.seal.token;
 }
 
 /* Its writer has ended, but others of the pass run: it beats until it is published, so that other runs do not take the
@@ -156,9 +161,7 @@ void write_lease_note_result (struct coord *coord, uint32_t host, const struct r
 static void give_up_writer (struct coord *coord, struct text why, uint64_t now_ms, struct outbox *out)
 {
     const struct pass_state *pass = &coord->state->pass;
-    uint32_t at = pass->active && attempt_key_equal (&pass->key, &coord->state->grant.key)
-                      ? coord->soft.part_of_host[coord->state->grant.host]
-                      : NONE;
+    uint32_t at = writer_part (coord);
     if (at == NONE || pass->parts.items[at].ended)
         return;
     stop_part (coord, at, true, why, now_ms, out);
@@ -223,7 +226,7 @@ uint64_t write_lease_deadline_ms (const struct coord *coord)
     if (!coord->soft.wants_token || !idle || coord->soft.undecided)
         return UINT64_MAX;
     uint64_t at_ms = coord->soft.lease.token ? lease_free_at (&coord->soft.lease) : 0;
-    return at_ms == UINT64_MAX || at_ms < coord->soft.ask_again_ms ? coord->soft.ask_again_ms : at_ms;
+    return at_ms < coord->soft.ask_again_ms ? coord->soft.ask_again_ms : at_ms;
 }
 
 /* Our writer's generation is not published then. */

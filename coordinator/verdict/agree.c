@@ -10,8 +10,7 @@ static void fail_minority (const struct agree_case *of, const struct text *value
     uint32_t n = of->n, agreed = majority_index (values, n);
     bool majority = majority_count_equal (values, n, agreed) * 2 > n; /* without one, nobody is known to be right */
     for (uint32_t i = 0; i < n; i++) {
-        bool differs = majority ? !text_equal (values[i], values[agreed]) : true;
-        if (!differs || verdicts[i].outcome != OUTCOME_PASSED)
+        if ((majority && text_equal (values[i], values[agreed])) || verdicts[i].outcome != OUTCOME_PASSED)
             continue;
         verdicts[i].outcome = OUTCOME_FAILED;
         verdicts[i].owner = owner;
@@ -56,14 +55,11 @@ void agree_storage (const struct agree_case *of, struct verdict *verdicts, struc
     for (uint32_t i = 0; i < of->n; i++)
         ids[i] = of->results[i]->cache.storage;
     uint32_t agreed = majority_index (ids, of->n);
-    uint32_t agreeing = majority_count_equal (ids, of->n, agreed);
-    bool majority = agreeing * 2 > of->n;
+    bool majority = majority_count_equal (ids, of->n, agreed) * 2 > of->n;
     if (of->plan->cache.mode == CACHE_PER_HOST)
         return;
     for (uint32_t i = 0; i < of->n; i++) {
-        if (verdicts[i].outcome != OUTCOME_PASSED || (ids[i].len && agreeing == of->n))
-            continue;
-        if (majority && ids[i].len && text_equal (ids[i], ids[agreed]))
+        if (verdicts[i].outcome != OUTCOME_PASSED || (majority && ids[i].len && text_equal (ids[i], ids[agreed])))
             continue;
         verdicts[i].outcome = OUTCOME_BLOCKED;
         verdicts[i].owner = OWNER_CACHE;

@@ -155,45 +155,36 @@ static bool only_repeats (const struct plan *plan, const struct blame_host *host
            text_equal_but_numbers (host->peers, other->peers);
 }
 
-/* votes[i]: how many others name host i. Returns how many name anybody. */
-static uint32_t count_votes (const struct plan *plan, const struct blame_host *hosts, uint32_t n, uint32_t *votes,
-                             struct arena *arena)
+/* votes[i]: how many others name host i. */
+static void count_votes (const struct plan *plan, const struct blame_host *hosts, uint32_t n, uint32_t *votes,
+                         struct arena *arena)
 {
-    uint32_t *ranks = arena_array (arena, n, sizeof *ranks), voters = 0;
+    uint32_t *ranks = arena_array (arena, n, sizeof *ranks);
     bool *named = arena_array (arena, n, sizeof *named);
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = hosts[i].verdict->host;
     const struct host_mentions *host_mentions = host_mentions_make_index (plan, ranks, n, arena);
     for (uint32_t i = 0; i < n; i++) {
-        bool voted = false;
         host_mentions_find (host_mentions, hosts[i].peers, named);
         for (uint32_t k = 0; k < n; k++) {
-            bool votes_for = named[k] && k != i && !only_repeats (plan, &hosts[i], &hosts[k]);
-            votes[k] += votes_for;
-            voted |= votes_for;
+            votes[k] += named[k] && k != i && !only_repeats (plan, &hosts[i], &hosts[k]);
             named[k] = false;
         }
-        voters += voted;
     }
-    return voters;
 }
 
 /* The host named by most others; -1: none. */
-static int named_most (const struct blame_host *hosts, uint32_t n, const uint32_t *votes, uint32_t voters)
+static int named_most (const struct blame_host *hosts, uint32_t n, const uint32_t *votes)
 {
     int most = -1;
     bool alone = true;
     for (uint32_t i = 0; i < n; i++) {
-        if (!failed (&hosts[i]) || votes[i] == 0)
+        if (!failed (&hosts[i]) || votes[i] < (most < 0 ? 1 : votes[most]))
             continue;
-        if (most < 0 || votes[i] > votes[most]) {
-            most = (int) i;
-            alone = true;
-        } else {
-            alone = alone && votes[i] < votes[most];
-        }
+        alone = most < 0 || votes[i] > votes[most];
+        most = (int) i;
     }
-    bool believed = most >= 0 && (votes[most] >= VOTES_BELIEVED || (voters == 1 && n == 2));
+    bool believed = most >= 0 && (votes[most] >= VOTES_BELIEVED || n == 2);
     return believed && alone ? most : -1;
 }
 
@@ -203,8 +194,8 @@ static int named_by_others (const struct plan *plan, const struct blame_host *ho
     for (uint32_t i = 0; i < n; i++)
         if (has_own_cause (plan, &hosts[i]))
             return -1;
-    uint32_t voters = count_votes (plan, hosts, n, votes, arena);
-    return named_most (hosts, n, votes, voters);
+    count_votes (plan, hosts, n, votes, arena);
+    return named_most (hosts, n, votes);
 }
 
 /* A host that was only a cascade so far becomes a cause with an unknown owner. */

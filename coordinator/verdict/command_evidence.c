@@ -192,15 +192,13 @@ static struct text operation_names (const struct result *result, struct arena *a
 
 static bool keeps (const struct judge_case *of, const struct demand *demand, struct arena *arena, struct verdict *out)
 {
-    uint64_t seen = 0, steps = 0;
+    uint64_t seen = 0, steps = result_counted (of->result, "steps");
     const struct limit_words *words = words_of (demand->what);
     bool per_step = words && text_is (demand->what, "reads_per_step");
-    bool stepped = result_counter (of->result, "steps", &steps) && steps > 0;
-    bool shown = words && stepped && result_counter (of->result, words->counter, &seen);
-    uint64_t requests = 1, executions = 0;
+    bool shown = words && steps && result_counter (of->result, words->counter, &seen);
+    uint64_t requests = 1;
     (void) result_counter (of->result, "compile_requests", &requests);
-    (void) result_counter (of->result, "executions", &executions);
-    if (stepped && requests == 0 && executions == 0)
+    if (steps && requests == 0 && result_counted (of->result, "executions") == 0)
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "in %" PRIu64 " step%s the framework compiled and executed nothing", steps,
@@ -210,7 +208,7 @@ static bool keeps (const struct judge_case *of, const struct demand *demand, str
         return verdict_set (
             out, OUTCOME_FAILED, OWNER_PROGRAM,
             text_format (arena, "the rung allows at most %g %.*s, and %s", demand->most, TEXT_ARG (demand->what),
-                         stepped ? "no report of the program counts them" : "no report of the program shows a step"),
+                         steps ? "no report of the program counts them" : "no report of the program shows a step"),
             "let the program report: docs/guide/your-own-step.md, `at_most`");
     if ((double) seen <= demand->most * (per_step ? (double) steps : 1))
         return true;

@@ -225,10 +225,16 @@ static bool sent_from_outside (uint32_t signal)
     return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
+/* The signal that ended it, also as a shell reports it; 0: none that others send. */
+static uint32_t killing_signal (enum ending ending, uint32_t code)
+{
+    bool shell = ending == ENDING_EXITED && (code == SHELL_SIGNALS + SIGKILL || code == SHELL_SIGNALS + SIGTERM);
+    return ending == ENDING_SIGNALLED ? code : shell ? code - SHELL_SIGNALS : 0;
+}
+
 bool failure_is_outside_kill (enum ending ending, uint32_t code)
 {
-    return (ending == ENDING_SIGNALLED && sent_from_outside (code)) ||
-           (ending == ENDING_EXITED && (code == 128 + SIGKILL || code == 128 + SIGTERM)); /* as shells tell it */
+    return sent_from_outside (killing_signal (ending, code));
 }
 
 /* Builtins report their owner rightly, except the probe, which repeats the words of a PJRT plugin. */
@@ -253,9 +259,7 @@ static bool overrules (const struct failure_reading *reading, enum owner said)
 /* Transient failures keep programs from starting: nothing was computed, and the end was an exit or an abort. */
 static bool ended_at_start (const struct result *result)
 {
-    uint64_t executions = 0;
-    bool computed = result->checks.n > 0 || result->metrics.n > 0 ||
-                    (result_counter (result, "executions", &executions) && executions > 0);
+    bool computed = result->checks.n > 0 || result->metrics.n > 0 || result_counted (result, "executions") > 0;
     return !computed && (result->ending == ENDING_EXITED || result->code == SIGABRT);
 }
 
@@ -363,15 +367,6 @@ void failure_print_owner (struct buf *out, enum certainty certainty, enum owner 
 
 /* ---- ends by a signal ---- */
 
-/* The signal that ended it, also as a shell reports it; 0: none that others send. */
-static uint32_t killing_signal (const struct result *result)
-{
-    if (result->ending == ENDING_SIGNALLED)
-        return result->code;
-    bool shell = result->code == SHELL_SIGNALS + SIGKILL || result->code == SHELL_SIGNALS + SIGTERM;
-    return result->ending == ENDING_EXITED && shell ? result->code - SHELL_SIGNALS : 0;
-}
-
 /* Signals whose number a program hardly chooses for an exit status of its own. */
 static bool is_usual (uint32_t signal)
 {
@@ -447,7 +442,7 @@ static void blame_memory (const struct result *result, bool group, bool known, s
 void failure_judge_sender (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
-    uint32_t signal = killing_signal (result);
+    uint32_t signal = killing_signal (result->ending, result->code);
     bool killed = signal == SIGKILL, unexplained = out->owner == OWNER_UNKNOWN && !out->signature.len;
     bool own = killed && !result->memory_group_shared;
     if (result->group_memory_kills && (own || unexplained))

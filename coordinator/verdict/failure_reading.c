@@ -56,13 +56,13 @@ static bool sentence_decides (const struct signature_set *set, const struct sign
 static void failure_reading_take (const struct signature_scan_result *from, bool decides, bool behind,
                                   struct signature_scan_result *out)
 {
-    for (uint32_t i = 0; i < from->sightings_n && i < SIGHTINGS_MAX; i++) {
+    for (uint32_t i = 0; i < from->sightings_n; i++) {
         struct sighting *sighting = &out->sightings[out->sightings_n++];
         *sighting = from->sightings[i];
         sighting->decides &= decides;
         sighting->offset = behind ? UINT64_MAX / 2 + sighting->offset / 2 : sighting->offset;
     }
-    for (uint32_t i = 0; i < from->shown_n && i < SHOWN_MAX; i++)
+    for (uint32_t i = 0; i < from->shown_n; i++)
         out->shown[out->shown_n++] = from->shown[i];
 }
 

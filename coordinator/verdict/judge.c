@@ -237,12 +237,10 @@ static bool ran_where_asked (const struct judge_case *of, struct arena *arena, s
 /* A probe that reports `done` has to report a checked execution as well. */
 static bool probe_showed (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
-    uint64_t executions = 0;
     (void) arena;
     if (!rung_is_builtin (of->rung, "probe") || !rung_makes_client (of->rung))
         return true;
-    if (of->result->backend.platform.len && of->result->checks.n > 0 &&
-        result_counter (of->result, "executions", &executions) && executions > 0)
+    if (of->result->backend.platform.len && of->result->checks.n > 0 && result_counted (of->result, "executions") > 0)
         return true;
     return verdict_set (out, OUTCOME_FAILED, OWNER_SLICEUP,
                         TEXT_LIT ("the probe ended well, but reported no execution whose value was checked"),
@@ -321,15 +319,13 @@ static bool compiled_again (const struct judge_case *of, struct arena *arena, st
     return verdict_set (out, OUTCOME_FAILED, OWNER_CACHE, why, found.next);
 }
 
-/* A counter that shows that not everything was restored; NULL: all are 0. */
+/* A counter of its frontend that shows that not everything was restored; NULL: all are 0. */
 static const char *spoiling_counter (const struct judge_case *of)
 {
     const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
-    for (uint32_t i = 0; frontend && i < SPOILERS_MAX && frontend->spoilers[i]; i++) {
-        uint64_t value = 0;
-        if (result_counter (of->result, frontend->spoilers[i], &value) && value > 0)
+    for (uint32_t i = 0; i < SPOILERS_MAX && frontend->spoilers[i]; i++)
+        if (result_counted (of->result, frontend->spoilers[i]) > 0)
             return frontend->spoilers[i];
-    }
     return NULL;
 }
 

@@ -41,7 +41,7 @@ static bool is_left (enum key_state state)
 static uint32_t differing_parts (const struct cache_key *a, const struct cache_key *b, struct text names[KEY_PARTS_MAX])
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < a->parts.n && n < KEY_PARTS_MAX; i++) {
+    for (uint32_t i = 0; i < a->parts.n; i++) {
         struct text there = recompile_reason_part_of (b, a->parts.items[i].name);
         if (there.len && !text_equal (a->parts.items[i].value, there))
             names[n++] = a->parts.items[i].name;
@@ -267,11 +267,10 @@ struct text cold_pass_cache (const number_list *counters)
 {
     const struct result reader = { .counters = { counters->items, counters->n } };
     struct counts counts = counts_of (&reader);
-    uint64_t executions = 0;
     if (counts.requests > counts.hits)
         return TEXT_LIT ("cold");
-    bool ran = result_counter (&reader, "executions", &executions) && executions > 0;
-    return counts.told && counts.hits > 0 && ran ? TEXT_LIT ("restored") : (struct text){ 0 };
+    bool restored = counts.told && counts.hits > 0 && result_counted (&reader, "executions") > 0;
+    return restored ? TEXT_LIT ("restored") : (struct text){ 0 };
 }
 
 /* With the frontend's reason, where it gave one: docs/spec/canary.md, cache.unused. */

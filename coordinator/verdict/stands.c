@@ -254,7 +254,7 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
         lags[i] = stands[i].stopped || (waited && stands[i].known && !stands[i].runtime.len);
         outside += lags[i];
     }
-    return 2 * outside <= known && outside < known ? outside : 0; /* of a majority it would be no finding */
+    return 2 * outside <= known ? outside : 0; /* of a majority it would be no finding */
 }
 
 /* Those that stand roughly alike are told as most of them stand. */

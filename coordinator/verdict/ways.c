@@ -58,12 +58,18 @@ static void ways_fail (const struct agree_case *of, struct verdict *verdict, uin
                  "args: {port: 8476} of the profile");
 }
 
+/* May it have failed for want of the network? */
+static bool ways_may_explain (const struct verdict *verdict)
+{
+    return verdict->owner == OWNER_PEER || verdict->owner == OWNER_UNKNOWN ||
+           (verdict->owner == OWNER_PLATFORM && verdict->likely);
+}
+
 /* Some part of the pass says what it failed of by itself: then nobody waited for the network. */
 static bool ways_have_cause (const struct agree_case *of, const struct verdict *verdicts)
 {
     for (uint32_t i = 0; i < of->n; i++)
-        if (verdicts[i].outcome == OUTCOME_FAILED && verdicts[i].owner != OWNER_PEER &&
-            verdicts[i].owner != OWNER_UNKNOWN && !(verdicts[i].owner == OWNER_PLATFORM && verdicts[i].likely))
+        if (verdicts[i].outcome == OUTCOME_FAILED && !ways_may_explain (&verdicts[i]))
             return true;
     return false;
 }
@@ -75,9 +81,8 @@ void agree_unreached (const struct agree_case *of, struct verdict *verdicts, str
         return;
     for (uint32_t i = 1; i < of->n; i++) {
         struct text note = result_note_from (of->results[i], NOTE_AT_FAILURE), place = note;
-        bool open = verdicts[i].owner == OWNER_PEER || verdicts[i].owner == OWNER_UNKNOWN ||
-                    (verdicts[i].owner == OWNER_PLATFORM && verdicts[i].likely);
-        if (!text_starts (note, NOTE_UNREACHED) || !open || verdicts[i].outcome == OUTCOME_CANCELLED)
+        if (!text_starts (note, NOTE_UNREACHED) || !ways_may_explain (&verdicts[i]) ||
+            verdicts[i].outcome == OUTCOME_CANCELLED)
             continue;
         place.ptr += sizeof NOTE_UNREACHED - 1;
         place.len -= sizeof NOTE_UNREACHED - 1;
