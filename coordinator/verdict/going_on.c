@@ -44,7 +44,7 @@ struct text retry_why (const struct plan *plan, const struct verdict *verdicts, 
     struct text *names = arena_array (arena, n, sizeof (*names));
     uint32_t named = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (is_cause (&verdicts[i]) && verdicts[i].host < plan->hosts.n)
+        if (is_cause (&verdicts[i]))
             names[named++] = plan->hosts.items[verdicts[i].host].name;
     struct text hosts = hostset_folded (names, named, NAME_MAX_BYTES, arena);
     return text_format (arena, "%.*s on %.*s",

@@ -140,6 +140,9 @@ TEST_ON (bench, a_token_that_comes_when_the_run_is_over_is_given_back)
     struct core_input late = { .kind = IN_TOKEN, .token = 3 };
     assert_true (coord_ended (bench->coord, NULL));
     step (bench, &late);
+    late.token = 0; /* that there is none asks for nothing */
+    step (bench, &late);
+    assert_int_equal (count_effects (bench, FX_LEASE_END), 1);
     assert_null (last_fact (bench, FACT_WRITER_GRANTED));
     assert_int_equal (last_effect (bench, FX_LEASE_END)->token, 3);
     assert_true (last_effect (bench, FX_LEASE_END)->flag);
@@ -264,6 +267,26 @@ TEST_ON (bench, what_another_run_published_is_looked_over_before_it_is_used)
     found (bench, &theirs);
     assert_int_equal (count_effects (bench, FX_CACHE_AUDIT), looked + 1);
     assert_false (bench->ordered[1]);
+}
+
+/* An answer that nobody waits for any more, and one that is no newer than what is known. */
+TEST_ON (bench, what_is_known_already_is_not_adopted_again)
+{
+    struct fact_generation known = covering (5, &t->arena), newer = covering (6, &t->arena);
+    known.covers.n = 0; /* of another rung: this one has to be compiled */
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &known);
+    found (bench, &newer);
+    assert_int_equal (adoptions (bench), 1);
+    audited (bench, NULL);
+    lease_owner (bench, 1);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    found (bench, &known);
+    assert_int_equal (adoptions (bench), 1);
+    lease_owner (bench, 2);
+    tick_at (bench, bench->now_ms + TERM_MS / 3 + 5);
+    found (bench, &newer);
+    assert_int_equal (adoptions (bench), 2);
 }
 
 /* ---- one that did not serve ---- */

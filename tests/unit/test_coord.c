@@ -855,3 +855,74 @@ TEST_ON (bench, an_unknown_rung_in_a_journal_is_not_followed)
     coord_apply (bench->coord, &bad);
     assert_true (record_equal (&state_record, &before, bench->coord->state));
 }
+
+/* A journal is trusted no more than a host: what does not fit to what was before changes nothing. */
+TEST_ON (bench, facts_that_do_not_fit_change_nothing)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    struct state before;
+    struct verdict of_nobody = { .host = 4000, .outcome = OUTCOME_FAILED };
+    char *longest = arena_array (&t->arena, WORD_MAX_BYTES + 2, 1);
+    memset (longest, 'g', WORD_MAX_BYTES + 1);
+    bench_open (bench, 2);
+    all_join (bench);
+    beat (bench, 0, &held);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        at_gate (bench, host, GATE_SHARE, "v");
+    end_with (bench, 1, ENDING_EXITED, 1);
+    struct fact bad[] = {
+        { .kind = FACT_GATE_OPENED, .of.gate_opened = { .gate = TEXT_LIT ("program"), .value = TEXT_LIT ("w") } },
+        { .kind = FACT_GATE_OPENED, .of.gate_opened = { .gate = text_of (longest) } },
+        { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended = { .host = 1, .result = { .key = running } } },
+        { .kind = FACT_ATTEMPT_ENDED, .of.attempt_ended = { .host = 4000, .result = { .key = running } } },
+        { .kind = FACT_PASS_ENDED, .of.pass_ended = { .key = { 0, PASS_RESTORED + 1, 1 } } },
+        { .kind = FACT_PASS_ENDED, .of.pass_ended = { .key = running, .verdicts = { &of_nobody, 1 } } },
+        { .kind = FACT_PASS_SKIPPED, .of.pass_skipped = { .key = { 63, PASS_COLD, 1 } } },
+        { .kind = FACT_HOSTS_LEFT_BEHIND, .of.hosts_left_behind = { .verdicts = { &of_nobody, 1 } } },
+        { .kind = FACT_SUSPECTS_NAMED, .of.suspects_named = { .passes = 1 } },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bad[i].index = bench->facts_n + 1;
+        if (i == 0)
+            coord_apply (bench->coord, &bad[i]);
+        record_copy (&state_record, &before, bench->coord->state, &t->arena);
+        coord_apply (bench->coord, &bad[i]);
+        if (!record_equal (&state_record, &before, bench->coord->state))
+            fail_msg ("fact %zu", i);
+    }
+    assert_text (bench->coord->state->pass.gates.items[0].value, "v");
+}
+
+TEST_ON (bench, a_pass_has_so_many_gates_and_no_more)
+{
+    bench_open (bench, 2);
+    all_join (bench);
+    for (uint32_t i = 0; i <= GATES_MAX; i++) {
+        struct holding held = {
+            .key = running, .state = ATTEMPT_AT_GATE, .gate = text_format (&t->arena, "g%u", i), .gate_mode = GATE_SHARE
+        };
+        beat (bench, 0, &held);
+        assert_int_equal (bench->coord->soft.gates_n, i < GATES_MAX ? i + 1 : GATES_MAX);
+    }
+    struct fact opened = { .kind = FACT_GATE_OPENED, .index = bench->facts_n + 1 };
+    for (uint32_t i = 0; i <= GATES_MAX; i++) {
+        opened.of.gate_opened.gate = text_format (&t->arena, "g%u", i);
+        coord_apply (bench->coord, &opened);
+    }
+    assert_int_equal (bench->coord->state->pass.gates.n, GATES_MAX);
+}
+
+TEST_ON (bench, who_was_just_told_to_say_where_it_stands_is_saying_it)
+{
+    struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
+    struct core_input asked = { .kind = IN_LOOK };
+    bench_open (bench, 0);
+    all_join (bench);
+    beat (bench, 0, &held);
+    step (bench, &asked);
+    step (bench, &asked);
+    assert_int_equal (bench->said[MSG_LOOK], HOSTS);
+    bench->now_ms += 2000;
+    step (bench, &asked);
+    assert_int_equal (bench->said[MSG_LOOK], 2 * HOSTS);
+}

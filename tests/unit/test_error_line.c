@@ -66,3 +66,69 @@ TEST (values_part_causes)
     assert_false (one_cause ("tpu-b lacks its chip", "tpu-a lacks its chip")); /* each names the other */
     assert_false (one_cause ("tpu-a1 lacks its chip", "tpu-b lacks its chip"));
 }
+
+/* Of a program that was stopped where it stood, its place says more than what it printed first. */
+TEST (where_a_program_stood_is_no_last_word)
+{
+    static const char *const lines[] = {
+        "raised in: File \"a.py\", line 3 in f",  "called from: File \"a.py\", line 3 in f",
+        "python3: main thread sleeping in futex", "python3: thread running",
+        "and 3 other threads sleeping in futex",  "and 2 other processes stopped",
+    };
+    struct text place = TEXT_LIT ("main thread: File \"a.py\", line 3 in f\nstep 1\nstep 2");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct text told = text_format (&t->arena, "step 1\n%s\nstep 2\n%s", lines[i], lines[i]);
+        assert_text (error_line_find (OUTCOME_TIMED_OUT, told), "step 2");
+    }
+    assert_text (error_line_find (OUTCOME_TIMED_OUT, TEXT_LIT ("step 1\nits thread pool\nstep 2")), "step 1");
+    assert_int_equal (error_line_find (OUTCOME_TIMED_OUT, place).len, 0);
+    assert_text (error_line_find (OUTCOME_FAILED, place), "step 2");
+}
+
+TEST (what_only_looks_like_a_number_of_its_own_parts_causes)
+{
+    assert_true (one_cause ("by 10.0.0.3: lost", "by 10.0.0.4: lost"));
+    assert_true (one_cause ("10.0.0.3:80 is gone", "10.0.0.4:81 is gone"));
+    assert_true (one_cause ("10.0.0.3 is gone", "10.0.0.4 is gone") == false);
+    assert_false (one_cause ("prank 3", "prank 4"));
+    assert_false (one_cause ("tpu-a7 lacks its chip", "tpu-b8 lacks its chip"));
+    assert_false (cause_equal (TEXT_LIT ("tpu-a"), (struct text){ 0 }, TEXT_LIT ("tpu-b"), (struct text){ 0 }));
+}
+
+TEST (one_verdict_is_another_s_in_all_that_it_says)
+{
+    const struct verdict one = {
+        .outcome = OUTCOME_FAILED, .owner = OWNER_HOST, .signature = TEXT_LIT ("s"), .cause = TEXT_LIT ("rank 1 fell")
+    };
+    struct verdict others[] = { one, one, one, one, one, one };
+    others[1].outcome = OUTCOME_LOST;
+    others[2].owner = OWNER_PEER;
+    others[3].likely = true;
+    others[4].signature = TEXT_LIT ("t");
+    others[5].cause = TEXT_LIT ("rank 1 failed");
+    others[0].cause = TEXT_LIT ("rank 2 fell");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal (verdict_same_cause (&one, TEXT_LIT ("a"), &others[i], TEXT_LIT ("b")), i == 0);
+}
+
+TEST (an_owner_is_told_with_how_sure_it_is_and_by_which_text)
+{
+    static const struct {
+        enum certainty certainty;
+        enum owner owner;
+        const char *signature, *said;
+    } rows[] = { { CERTAINTY_KNOWN, OWNER_HOST, "disk-full", "; whose: the host (certain; disk-full)" },
+                 { CERTAINTY_LIKELY, OWNER_HOST, "", "; whose: the host (likely)" },
+                 { CERTAINTY_LIKELY + 7, OWNER_HOST, "x", "; whose: the host (x)" },
+                 { CERTAINTY_NONE, OWNER_HOST, "", "; whose: the host" },
+                 { CERTAINTY_KNOWN, OWNER_UNKNOWN, "x", "; whose: not known (x)" },
+                 { CERTAINTY_KNOWN, OWNER_PEER, "", "" },
+                 { CERTAINTY_KNOWN, OWNER_NONE, "x", "" },
+                 { CERTAINTY_KNOWN, OWNER_N, "x", "" } };
+    struct buf *said = test_buf (t);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        buf_clear (said);
+        failure_print_owner (said, rows[i].certainty, rows[i].owner, OWNER_NONE, text_of (rows[i].signature));
+        assert_string_equal (buf_c (said), rows[i].said);
+    }
+}

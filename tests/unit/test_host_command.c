@@ -55,6 +55,9 @@ TEST_ON (bench, ssh_gets_what_the_slice_says_and_not_what_its_own_configuration_
     is_command (bench, "ssh -p 2222 -J me@gate:22 root@node-4 df -h");
     hosts[0].ssh = (struct ssh_route){ .port = 22, .from_config = 1u << SAID_IDENTITIES };
     is_command (bench, "ssh node-4 df -h");
+    hosts[0].ssh.from_config = 0;
+    bench->plan.start.ssh.known_hosts = TEXT_LIT ("/home/me/.ssh/known_hosts"); /* where ssh itself looks */
+    is_command (bench, "ssh 10.77.0.14 df -h");
 }
 
 /* Keys are collected of all hosts that are reached alike; what ssh-keyscan cannot reach, ssh does. */
@@ -74,6 +77,16 @@ TEST_ON (bench, keys_are_collected_by_one_command)
     assert_text (host_key_advice (&bench->plan, 2, &bench->arena),
                  "~/.ssh/config asks to skip the check of host keys, which is never skipped here: " ADVICE
                  "ssh-keyscan -p 2222 -t ed25519 10.77.0.14 >> /k");
+    static const struct ssh_route ways[] = { { .port = 22, .jump = TEXT_LIT ("gate") },
+                                             { .port = 22, .command = TEXT_LIT ("nc") },
+                                             { .port = 22, .host_key_alias = TEXT_LIT ("a") } };
+    for (size_t i = 0; i < 3; i++) { /* each by itself: it is not asked, and nobody asks for it */
+        more[1].ssh = ways[i];
+        assert_has (host_key_advice (&bench->plan, 1, &bench->arena), "accept-new");
+        assert_text (host_key_advice (&bench->plan, 0, &bench->arena),
+                     ADVICE "ssh-keyscan -p 22 -t ed25519 10.77.0.14 >> /k");
+    }
+    more[1].ssh = (struct ssh_route){ .port = 22 };
     more[2].ssh.host_key_alias = TEXT_LIT ("compute.75");
     more[2].ssh.command = TEXT_LIT ("gcloud");
     more[2].ssh.from_config = 1u << SAID_COMMAND | 1u << SAID_PORT;

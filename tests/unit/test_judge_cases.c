@@ -12,6 +12,7 @@ struct bench {
     struct result result;
     struct rung *rung;
     struct judge_case of;
+    struct fact_generation sealed;
 };
 
 /* A part of what configs/signatures/rules.yaml says of types: a plan that was read from files has all of it. */
@@ -101,6 +102,7 @@ static void bench_begin (struct bench *bench, struct text sample, struct arena *
     bench->of.plan = &bench->plan;
     bench->of.rung = bench->rung;
     bench->of.result = &bench->result;
+    bench->of.sealed = &bench->sealed;
 }
 
 /* The counter or limit of that name; added if there is none. */
@@ -126,14 +128,26 @@ static void set_floor (struct rung *rung, struct text name, struct text value, s
     record_path_set (&rung_record, rung, TEXT_LIT ("floors[0].least"), value, arena);
 }
 
-/* "counter NAME", "at most NAME", "floor NAME", or a path that begins with result, rung or plan. */
+static void set_case (struct judge_case *of, struct text name, struct text value)
+{
+    if (text_is (name, "storage"))
+        of->storage = value;
+    else if (text_is (name, "world"))
+        of->world = (uint32_t) (value.ptr[0] - '0');
+    else
+        of->writer = text_is (value, "true");
+}
+
+/* "counter NAME", "at most NAME", "floor NAME", of.storage, of.world, of.writer, or a path that begins with result, rung,
+ * plan or sealed. */
 static void set_line (struct bench *bench, struct text name, struct text value, struct arena *arena)
 {
-    static const char *const begins[] = { "counter ", "at most ", "result.", "rung.", "plan.", "of.writer", "floor " };
+    static const char *const begins[] = { "counter ", "at most ", "result.", "rung.",
+                                          "plan.",    "of.",      "floor ",  "sealed." };
     size_t kind = 0;
-    while (kind < 7 && !text_starts (name, begins[kind]))
+    while (kind < 8 && !text_starts (name, begins[kind]))
         kind++;
-    assert_true (kind < 7);
+    assert_true (kind < 8);
     uint32_t len = (uint32_t) strlen (begins[kind]);
     struct text rest = { name.ptr + len, name.len - len };
     if (kind == 0)
@@ -147,9 +161,11 @@ static void set_line (struct bench *bench, struct text name, struct text value, 
     else if (kind == 4)
         record_path_set (&plan_record, &bench->plan, rest, value, arena);
     else if (kind == 5)
-        bench->of.writer = text_is (value, "true");
-    else
+        set_case (&bench->of, rest, value);
+    else if (kind == 6)
         set_floor (bench->rung, rest, value, arena);
+    else
+        record_path_set (fact_record_of_kind (FACT_GENERATION_PUBLISHED), &bench->sealed, rest, value, arena);
 }
 
 static void set_lines (struct bench *bench, struct text lines, struct arena *arena)
@@ -247,6 +263,9 @@ TEST (a_kill_is_one_whatever_told_of_it)
 {
     assert_true (failure_is_outside_kill (ENDING_EXITED, 137) && failure_is_outside_kill (ENDING_EXITED, 143));
     assert_false (failure_is_outside_kill (ENDING_EXITED, 139) || failure_is_outside_kill (ENDING_CANCELLED, 137));
+    for (uint32_t signal = 0; signal < 32; signal++) /* HUP, INT, QUIT, KILL, TERM */
+        assert_int_equal (failure_is_outside_kill (ENDING_SIGNALLED, signal),
+                          signal == 1 || signal == 2 || signal == 3 || signal == 9 || signal == 15);
 }
 
 TEST (flags_compare_as_sets_of_tokens)

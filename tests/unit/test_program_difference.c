@@ -57,6 +57,9 @@ TEST (packages_and_programs_are_named)
     expect (&mine, &theirs,
             "jaxlib is 0.10.1, on the other hosts 0.10.2; program tiny has digest 0123456789ab, on the other hosts "
             "ffff456789ab");
+    q.name = TEXT_LIT ("small"); /* another program has another digest */
+    expect (&mine, &theirs, "jaxlib is 0.10.1, on the other hosts 0.10.2");
+    q.name = p.name;
     theirs.bundle.n = 1;
     q.fingerprint = p.fingerprint;
     expect (&mine, &theirs, "jaxlib 0.10.1 is on this host only");
@@ -132,3 +135,25 @@ static int arena_is_released (void **state)
 }
 
 TEST_GROUP (NULL, arena_is_released)
+
+TEST (of_many_differences_some_are_told_and_the_others_counted)
+{
+    struct var a[DIFFERENCE_SHOWN + 2], b[DIFFERENCE_SHOWN + 2], c = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b") },
+                                                                 d = { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("") };
+    struct program_fingerprint p = { TEXT_LIT ("tiny"), TEXT_LIT ("01") }, q = { TEXT_LIT ("tiny"), TEXT_LIT ("02") };
+    struct result mine = { .programs = { &p, 1 } }, theirs = { .programs = { &q, 1 } };
+    for (uint32_t i = 0; i < DIFFERENCE_SHOWN + 2; i++) {
+        a[i] = (struct var){ text_format (&arena, "p%u", i), TEXT_LIT ("1") };
+        b[i] = (struct var){ a[i].name, TEXT_LIT ("2") };
+    }
+    a[0].name = b[0].name = TEXT_LIT (RESULT_PACKAGES "list"); /* how many there are, and no package */
+    vars ((var_list *) &mine.bundle, a, DIFFERENCE_SHOWN + 2);
+    vars ((var_list *) &theirs.bundle, b, DIFFERENCE_SHOWN + 2);
+    assert_has (program_difference_text (&mine, &theirs, false, &arena), "; and 2 more");
+    mine.policy.items = &c;
+    theirs.policy.items = &d;
+    mine.policy.n = theirs.policy.n = 1;
+    struct text said = program_difference_text (&mine, &theirs, false, &arena);
+    assert_has (said, "; and 4 more");
+    assert_false (text_find (said, TEXT_LIT ("tiny"), NULL) || text_find (said, TEXT_LIT (RESULT_PACKAGES), NULL));
+}

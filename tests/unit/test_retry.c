@@ -125,3 +125,81 @@ TEST (what_a_machine_answers_is_said_and_where_to_look_follows)
     assert_has (going_on_advice (&plan, &six, 0, 1, (struct text){ 0 }, &t->arena),
                 "; to go on with the 1 that are up: the same command with --min-hosts 1");
 }
+
+/* ---- the command line to go on with ---- */
+
+static struct text again (struct plan *plan, const char *const *words, struct arena *arena)
+{
+    struct text *command = arena_array (arena, ORIGIN_WORDS_MAX, sizeof *command);
+    bool hides;
+    for (plan->origin.command.n = 0; words[plan->origin.command.n]; plan->origin.command.n++)
+        command[plan->origin.command.n] = text_of (words[plan->origin.command.n]);
+    plan->origin.command.items = command;
+    return going_on_command_with (plan, "--min-hosts", "--min-hosts 3", &hides, arena);
+}
+
+TEST (the_command_to_go_on_has_what_was_said_but_for_output_and_what_is_added)
+{
+    static const struct {
+        const char *words[8], *line;
+    } rows[] = {
+        { { "sliceup", "run", "a.yaml", "--min-hosts=2" }, "sliceup run a.yaml --min-hosts 3" },
+        { { "sliceup", "run", "a.yaml", "--min-hosts", "2", "--json" }, "sliceup run a.yaml --min-hosts 3" },
+        { { "sliceup", "run", "a.yaml", "--again", "--min-hostsy=2" },
+          "sliceup run a.yaml --min-hostsy=2 --min-hosts 3" },
+        { { "sliceup", "check", "a.yaml" }, "sliceup run a.yaml --min-hosts 3" },
+        { { "sliceup", "check", "check" }, "sliceup run check --min-hosts 3" },
+        { { "sliceup", "run", "check" }, "sliceup run check --min-hosts 3" },
+        { { "sliceup", "run", "-" }, "" },
+    };
+    struct plan plan = { .launcher = LAUNCHER_LOCAL };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_text (again (&plan, rows[i].words, &t->arena), rows[i].line);
+    char *longest = arena_array (&t->arena, 2048, 1);
+    memset (longest, 'a', 2047);
+    assert_text (again (&plan, (const char *const[]){ "sliceup", "run", longest, NULL }, &t->arena), "");
+    plan.origin.command.n = ORIGIN_WORDS_MAX; /* more were not kept */
+    for (uint32_t i = 0; i < ORIGIN_WORDS_MAX; i++)
+        plan.origin.command.items[i] = TEXT_LIT ("a");
+    bool hides;
+    assert_text (going_on_command_with (&plan, "--min-hosts", "", &hides, &t->arena), "");
+}
+
+TEST (where_a_launch_ended_says_where_to_look)
+{
+    static const struct {
+        const char *why, *look;
+        enum launcher launcher;
+        enum link_way reach;
+        bool of_launch;
+    } rows[] = {
+        { "failed in step host-key: unknown", "collect the keys", LAUNCHER_SSH, 0, true },
+        { "failed in step host-key: unknown", "srun --overlap -w h0 true", LAUNCHER_SLURM, 0, true },
+        { "failed in step authentication: no key", "srun --overlap -w h0 true", LAUNCHER_SLURM, 0, true },
+        { "failed in step resolve: no such name", "srun --overlap -w h0 true", LAUNCHER_SLURM, 0, true },
+        { "failed in step link: refused", "set coordinator: {control_port: 7001", LAUNCHER_SLURM, 0, true },
+        { "failed in step link: refused", "set AllowTcpForwarding yes", LAUNCHER_SSH, 0, true },
+        { "failed in step link: refused", "set coordinator: {reach: auto}", LAUNCHER_SSH, LINK_WAY_DIRECT, true },
+        { "failed in step upload: no space", "srun --overlap -w h0 df -h /d", LAUNCHER_SLURM, 0, false },
+        { "failed in step connect: its ProxyCommand ended", "srun --overlap -w h0 true", LAUNCHER_SLURM, 0, true },
+    };
+    struct plan_host hosts[2] = { { .name = TEXT_LIT ("h0"), .address = TEXT_LIT ("10.77.0.15") } };
+    struct plan plan = { .hosts = { hosts, 2 }, .start.directory = TEXT_LIT ("/d") };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text why = text_of (rows[i].why);
+        plan.launcher = rows[i].launcher;
+        plan.start.reach = rows[i].reach;
+        assert_has (going_on_advice (&plan, &(struct fact_host_asked){ 0 }, 0, 0, why, &t->arena), rows[i].look);
+        assert_int_equal (going_on_is_of_launch (why), rows[i].of_launch);
+    }
+    assert_false (going_on_is_of_launch (TEXT_LIT ("its worker did not join within 30 s")));
+    /* A machine that was asked says more than that it could not be connected to, and nothing of a worker that ran. */
+    const struct fact_host_asked asked = { .address = hosts[0].address, .port = 22, .ssh = REACH_NO_ROUTE };
+    assert_has (going_on_advice (&plan, &asked, 0, 0, TEXT_LIT ("failed in step connect: late"), &t->arena),
+                "ip route");
+    assert_has (going_on_advice (&plan, &asked, 0, 0, TEXT_LIT ("failed in step upload: late"), &t->arena), "df -h /d");
+    for (int i = 0; i < 2; i++) {
+        struct text why = i ? TEXT_LIT ("failed in step start: late") : TEXT_LIT ("failed in step join: late");
+        assert_has (going_on_advice (&plan, &asked, 0, 0, why, &t->arena), "sliceup logs --worker");
+    }
+}

@@ -50,3 +50,61 @@ TEST (the_hosts_that_are_not_reached_are_named_and_not_the_pairs)
 {
     cases_run ("ways", ways_case);
 }
+
+/* What a worker found when its program had failed: it does not reach the first host. */
+TEST (a_failure_that_nothing_else_explains_is_the_network_s)
+{
+    static const struct {
+        enum outcome outcome;
+        enum owner owner;
+        bool likely, noted;
+        enum owner first, said; /* first: of the failed host 0, NONE: it passed */
+    } rows[] = {
+        { OUTCOME_FAILED, OWNER_PEER, false, true, OWNER_NONE, OWNER_PLATFORM },
+        { OUTCOME_FAILED, OWNER_UNKNOWN, false, true, OWNER_NONE, OWNER_PLATFORM },
+        { OUTCOME_TIMED_OUT, OWNER_PLATFORM, true, true, OWNER_NONE, OWNER_PLATFORM },
+        { OUTCOME_TIMED_OUT, OWNER_PLATFORM, false, true, OWNER_NONE, OWNER_NONE },
+        { OUTCOME_FAILED, OWNER_HOST, true, true, OWNER_NONE, OWNER_NONE },
+        { OUTCOME_FAILED, OWNER_PEER, false, false, OWNER_NONE, OWNER_NONE },
+        { OUTCOME_CANCELLED, OWNER_PEER, false, true, OWNER_NONE, OWNER_NONE },
+        { OUTCOME_FAILED, OWNER_PEER, false, true, OWNER_DEVICE, OWNER_NONE },
+        { OUTCOME_FAILED, OWNER_PEER, false, true, OWNER_PLATFORM, OWNER_NONE },
+        { OUTCOME_FAILED, OWNER_PEER, false, true, OWNER_PEER, OWNER_PLATFORM },
+    };
+    struct plan_host names[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
+    struct plan plan = { .launcher = LAUNCHER_LOCAL, .hosts = { names, 2 } };
+    struct result_note note = { .text = TEXT_LIT ("does not reach 10.0.0.1:8476 (no answer)"),
+                                .source = TEXT_LIT (NOTE_AT_FAILURE) };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct result results[2] = { { .code = 0 }, { .notes = { &note, rows[i].noted } } };
+        const struct result *all[] = { &results[0], &results[1] };
+        uint32_t ranks[] = { 0, 1 };
+        struct verdict verdicts[] = {
+            { .outcome = rows[i].first ? OUTCOME_FAILED : OUTCOME_PASSED, .owner = rows[i].first },
+            { .host = 1, .outcome = rows[i].outcome, .owner = rows[i].owner, .likely = rows[i].likely }
+        };
+        struct agree_case pass = { &plan, all, ranks, 2, false };
+        agree_unreached (&pass, verdicts, &t->arena);
+        bool told = text_find (verdicts[1].cause, TEXT_LIT ("does not reach h0 at 10.0.0.1:8476"), NULL);
+        if (told != (rows[i].said != OWNER_NONE))
+            fail_msg ("row %zu: %.*s", i, TEXT_ARG (verdicts[1].cause));
+    }
+}
+
+/* A pass in which its hosts failed already of something says only that. */
+TEST (who_failed_before_keeps_its_cause)
+{
+    struct plan_host names[] = { { .name = TEXT_LIT ("h0") }, { .name = TEXT_LIT ("h1") } };
+    struct plan plan = { .launcher = LAUNCHER_LOCAL, .hosts = { names, 2 } };
+    struct var way = { TEXT_LIT ("way.0"), TEXT_LIT ("10.0.0.1:8476 (no answer)") };
+    static const enum outcome rows[] = { OUTCOME_PASSED, OUTCOME_CANCELLED, OUTCOME_FAILED };
+    for (size_t i = 0; i < 3; i++) {
+        struct result results[2] = { { .code = 0 }, { .facts = { &way, 1 } } };
+        const struct result *all[] = { &results[0], &results[1] };
+        uint32_t ranks[] = { 0, 1 };
+        struct verdict verdicts[] = { { .outcome = rows[i] }, { .host = 1, .outcome = OUTCOME_PASSED } };
+        struct agree_case pass = { &plan, all, ranks, 2, false };
+        agree_ways (&pass, verdicts, &t->arena);
+        assert_int_equal (verdicts[0].cause.len > 0, i < 2);
+    }
+}
