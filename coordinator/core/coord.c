@@ -496,8 +496,7 @@ uint64_t coord_deadline_ms (const struct coord *coord)
     uint64_t at = deadlines_next (coord), write_ms = write_lease_deadline_ms (coord),
              answer_ms = acquire_deadline_ms (coord);
     uint64_t at_ms = at == UINT64_MAX ? at : (uint64_t) ((int64_t) at - coord->soft.clock_offset_ms);
-    at_ms = write_ms < at_ms ? write_ms : at_ms;
-    return answer_ms < at_ms ? answer_ms : at_ms;
+    return least_u64 (least_u64 (at_ms, write_ms), answer_ms);
 }
 
 const struct plan *coord_plan (const struct coord *coord)

@@ -20,13 +20,17 @@ static bool cascading (const struct coord *coord)
            (!parts_are_independent (coord) || fails_fast (coord));
 }
 
+static void stop_peers (struct coord *coord, bool at_gate, uint64_t now_ms, struct outbox *out)
+{
+    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
+        if (coord->soft.parts[i].at_gate >= at_gate && !coord->soft.parts[i].stopped)
+            stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
+}
+
 void loss_stop_waiting_peers (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (!cascading (coord))
-        return;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) /* at a gate they wait for one that will not come */
-        if (coord->soft.parts[i].at_gate && !coord->soft.parts[i].stopped)
-            stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
+    if (cascading (coord))
+        stop_peers (coord, true, now_ms, out); /* at a gate they wait for one that will not come */
 }
 
 /* One limit ends all hosts of a slice, and who runs into it first is no cause: the others get there, too. The cache's
@@ -45,11 +49,8 @@ uint64_t loss_cascade_at (const struct coord *coord)
 
 void loss_stop_peers_when_due (struct coord *coord, uint64_t now_ms, struct outbox *out)
 {
-    if (coord_to_run_clock (coord, now_ms) < loss_cascade_at (coord))
-        return;
-    for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (!coord->soft.parts[i].stopped)
-            stop_part (coord, i, false, TEXT_LIT ("another host failed"), now_ms, out);
+    if (coord_to_run_clock (coord, now_ms) >= loss_cascade_at (coord))
+        stop_peers (coord, false, now_ms, out);
 }
 
 /* The running attempt died with the worker process that held it. */

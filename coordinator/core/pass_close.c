@@ -112,16 +112,11 @@ static void judge_stopped (const struct coord *coord, const bool *culprits, stru
                             *other = other_than (coord, culprits, i);
         if (!culprits[i])
             continue;
-        verdicts[i] = (struct verdict){
-            .host = verdicts[i].host,
-            .outcome = OUTCOME_FAILED,
-            .owner = why->owner,
-            .cause = culprits_cause (coord, culprit, other, arena),
-            .next = why->next,
-            .phase = verdicts[i].phase,
-            .cache = verdicts[i].cache,
-            .evidence = verdicts[i].evidence,
-        };
+        verdict_replace (&verdicts[i], (struct verdict){ .outcome = OUTCOME_FAILED,
+                                                         .owner = why->owner,
+                                                         .cause = culprits_cause (coord, culprit, other, arena),
+                                                         .next = why->next,
+                                                         .cache = verdicts[i].cache });
         own_by_launch (culprit, other, &verdicts[i], arena);
     }
 }
@@ -137,20 +132,14 @@ static bool was_overdue (const struct coord *coord, uint32_t at)
 static void judge_overdue (const struct coord *coord, struct verdict *verdicts, struct arena *arena)
 {
     char limit[DURATION_TEXT_BYTES];
-    duration_print (coord->state->pass.timeout_ms, limit);
+    struct verdict overdue = { .outcome = OUTCOME_TIMED_OUT, .owner = OWNER_UNKNOWN };
+    overdue.cause = text_format (arena,
+                                 "its worker did not end the attempt after %s; the coordinator had the attempt killed",
+                                 duration_print (coord->state->pass.timeout_ms, limit));
+    overdue.next = TEXT_LIT ("see the end of its log, and worker.log for what held the worker up");
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (was_overdue (coord, i))
-            verdicts[i] = (struct verdict){
-                .host = verdicts[i].host,
-                .outcome = OUTCOME_TIMED_OUT,
-                .owner = OWNER_UNKNOWN,
-                .cause = text_format (
-                    arena, "its worker did not end the attempt after %s; the coordinator had the attempt killed",
-                    limit),
-                .next = TEXT_LIT ("see the end of its log, and worker.log for what held the worker up"),
-                .phase = verdicts[i].phase,
-                .evidence = verdicts[i].evidence,
-            };
+            verdict_replace (&verdicts[i], overdue);
 }
 
 /* A kill is a reason of its own, whatever the program printed before. */
@@ -173,14 +162,11 @@ static struct text peers_of (const struct coord *coord, const struct verdict *ve
 /* Judges an attempt that the user ended, whatever it printed and whoever told its worker. */
 static void judge_cancelled (const struct coord *coord, struct verdict *verdicts)
 {
+    const struct verdict by_user = { .outcome = OUTCOME_CANCELLED, .cause = TEXT_LIT ("the user cancelled the run") };
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
         enum ending ending = coord->state->pass.parts.items[i].result.ending;
         if (ending == ENDING_CANCELLED || ending == ENDING_TERMINATED)
-            verdicts[i] = (struct verdict){ .host = verdicts[i].host,
-                                            .outcome = OUTCOME_CANCELLED,
-                                            .cause = TEXT_LIT ("the user cancelled the run"),
-                                            .phase = verdicts[i].phase,
-                                            .evidence = verdicts[i].evidence };
+            verdict_replace (&verdicts[i], by_user);
     }
 }
 
@@ -190,16 +176,12 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (complains (&coord->state->pass.parts.items[i], &verdicts[i]) ||
             isolate_blames_peers_only (&coord->state->plan, &verdicts[i]))
-            verdicts[i] = (struct verdict){
-                .host = verdicts[i].host,
-                .outcome = OUTCOME_CASCADE,
-                .owner = OWNER_PEER,
-                .signature = verdicts[i].signature,
-                .cause = TEXT_LIT (
-                    "the user cancelled the run: this host's program ended because the other hosts were stopped"),
-                .phase = verdicts[i].phase,
-                .evidence = verdicts[i].evidence,
-            };
+            verdict_replace (&verdicts[i],
+                             (struct verdict){ .outcome = OUTCOME_CASCADE,
+                                               .owner = OWNER_PEER,
+                                               .signature = verdicts[i].signature,
+                                               .cause = TEXT_LIT ("the user cancelled the run: this host's program "
+                                                                  "ended because the other hosts were stopped") });
 }
 
 /* The ending, as needed to find cascades. */
@@ -303,7 +285,7 @@ static void point_to_differences (const struct coord *coord, struct verdict *ver
         }
 }
 
-static bool all_passed (const struct verdict *verdicts, uint32_t n)
+bool pass_all_passed (const struct verdict *verdicts, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (verdicts[i].outcome != OUTCOME_PASSED)
@@ -433,13 +415,13 @@ static void compare_parts (const struct coord *coord, struct verdict *verdicts, 
                              .hosts = hosts,
                              .n = n,
                              .independent = parts_are_independent (coord) };
-    if (all_passed (verdicts, n))
+    if (pass_all_passed (verdicts, n))
         agree_environments (&of, verdicts, arena);
     else
         agree_variables (&of, verdicts, culprits, arena);
     if (!of.independent)
         agree_unreached (&of, verdicts, arena);
-    if (all_passed (verdicts, n) && rung_is_builtin (closing_rung (coord), "facts"))
+    if (pass_all_passed (verdicts, n) && rung_is_builtin (closing_rung (coord), "facts"))
         agree_topology (&of, verdicts, arena);
     if (rung_is_builtin (closing_rung (coord), "ways"))
         agree_ways (&of, verdicts, arena);
@@ -475,7 +457,7 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
         prove_metrics (coord, verdicts, now_ms, out);
     signature_set_free (signatures);
     violation_record_pass (coord, now_ms, out);
-    bool good = all_passed (verdicts, pass->parts.n),
+    bool good = pass_all_passed (verdicts, pass->parts.n),
          warmed = key.pass == PASS_COLD && cache_mode_has_writer (coord->state->plan.cache.mode);
     const struct result *writer = good && warmed && !pass->dropped ? result_of_writer (coord) : NULL;
     if (writer) /* first, because the next process does not close an ended pass again */

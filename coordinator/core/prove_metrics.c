@@ -28,14 +28,6 @@ static bool passed (const struct verdict *verdict)
     return verdict->outcome == OUTCOME_PASSED;
 }
 
-static bool all_passed (const struct proving *proving)
-{
-    for (uint32_t i = 0; i < proving->coord->state->pass.parts.n; i++)
-        if (!passed (&proving->verdicts[i]))
-            return false;
-    return true;
-}
-
 /* The last value of a program that did not finish, or broke a rule, is unknown. */
 static bool came_to_its_end (const struct coord *coord, const struct result *result)
 {
@@ -258,7 +250,7 @@ void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_
 {
     const struct rung *rung = &coord->state->plan.rungs.items[coord->state->pass.key.rung];
     struct proving proving = { .coord = coord, .rung = rung, .verdicts = verdicts, .now_ms = now_ms, .out = out };
-    bool well = all_passed (&proving);
+    bool well = pass_all_passed (verdicts, coord->state->pass.parts.n);
     if (!anybody_came_to_its_end (coord))
         return; /* nobody is left who could pass */
     proving.unproved = arena_array (&out->arena, rung->metrics.n, sizeof (*proving.unproved));

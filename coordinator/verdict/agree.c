@@ -142,8 +142,7 @@ void agree_topology (const struct agree_case *of, struct verdict *verdicts, stru
     if (of->n == of->plan->hosts.n)
         fail_by_topology (of, verdicts, arena);
     for (uint32_t i = 0; i < of->n; i++) {
-        const struct result *result = of->results[i];
-        if (premapped_fits (&of->plan->profile, result->facts.items, result->facts.n, arena, &verdicts[i].cause))
+        if (premapped_fits (&of->plan->profile, &of->results[i]->facts, arena, &verdicts[i].cause))
             continue;
         verdicts[i].outcome = OUTCOME_BLOCKED;
         verdicts[i].owner = OWNER_LAUNCH;
@@ -153,30 +152,21 @@ void agree_topology (const struct agree_case *of, struct verdict *verdicts, stru
 
 /* ---- premapped ---- */
 
-static bool number_of (const struct var *items, uint32_t n, const char *name, uint64_t *number)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (text_is (items[i].name, name))
-            return text_to_u64 (items[i].value, number);
-    return false;
-}
-
 /* The smaller of the machine's memory and the limit of the worker's cgroup ("max": none). */
-static bool memory_of (const struct var *facts, uint32_t n, uint64_t *bytes)
+static bool memory_of (const var_list *facts, uint64_t *bytes)
 {
     uint64_t limit;
-    if (!number_of (facts, n, "memory.total_bytes", bytes))
+    if (!text_to_u64 (var_value (facts, "memory.total_bytes"), bytes))
         return false;
-    if (number_of (facts, n, "memory.cgroup_max", &limit) && limit < *bytes)
-        *bytes = limit;
+    if (text_to_u64 (var_value (facts, "memory.cgroup_max"), &limit))
+        *bytes = least_u64 (*bytes, limit);
     return true;
 }
 
-bool premapped_fits (const struct profile *profile, const struct var *facts, uint32_t facts_n, struct arena *arena,
-                     struct text *why)
+bool premapped_fits (const struct profile *profile, const var_list *facts, struct arena *arena, struct text *why)
 {
     uint64_t asked, has;
-    if (!number_of (profile->env.items, profile->env.n, PREMAPPED_VAR, &asked) || !memory_of (facts, facts_n, &has))
+    if (!text_to_u64 (var_value (&profile->env, PREMAPPED_VAR), &asked) || !memory_of (facts, &has))
         return true;
     uint64_t left = has / 4 > PREMAPPED_LEAST_LEFT_BYTES ? has / 4 : PREMAPPED_LEAST_LEFT_BYTES;
     if (asked <= has && has - asked >= left)

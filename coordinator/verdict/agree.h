@@ -40,8 +40,7 @@ void agree_unreached (const struct agree_case *of, struct verdict *verdicts, str
 #define PREMAPPED_LEAST_LEFT_BYTES (UINT64_C (2) << 30)
 
 /* True: it fits, none is asked for, or the host's memory is unknown. Else `why` is one sentence. */
-bool premapped_fits (const struct profile *profile, const struct var *facts, uint32_t facts_n, struct arena *arena,
-                     struct text *why);
+bool premapped_fits (const struct profile *profile, const var_list *facts, struct arena *arena, struct text *why);
 
 /* ---- program difference ---- */
 

@@ -8,6 +8,14 @@
 /* Two hosts that name the same one are believed; with only two hosts, one is enough. */
 enum { VOTES_BELIEVED = 2, NAMES_BYTES = 256 };
 
+void verdict_replace (struct verdict *out, struct verdict with)
+{
+    with.host = out->host;
+    with.phase = out->phase;
+    with.evidence = out->evidence;
+    *out = with;
+}
+
 static bool failed (const struct blame_host *host)
 {
     return host->verdict->outcome != OUTCOME_PASSED;
@@ -288,13 +296,10 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
         if (!failed (&hosts[i]))
             continue;
         if (!keeps_its_cause (plan, &hosts[i], cause, named))
-            *verdict = (struct verdict){ .host = verdict->host,
-                                         .outcome = OUTCOME_CASCADE,
-                                         .owner = OWNER_PEER,
-                                         .signature = verdict->signature,
-                                         .cause = hosts[i].ending == ENDING_TIMEOUT ? at_limit : why,
-                                         .phase = verdict->phase,
-                                         .evidence = verdict->evidence };
+            verdict_replace (verdict, (struct verdict){ .outcome = OUTCOME_CASCADE,
+                                                        .owner = OWNER_PEER,
+                                                        .signature = verdict->signature,
+                                                        .cause = hosts[i].ending == ENDING_TIMEOUT ? at_limit : why });
         else if (is_nobody (plan, cause, named) && blame_is_peer_complaint (plan, verdict->signature))
             verdict->next = TEXT_LIT (
                 "see what each host did before it complained: sliceup logs; then the network between them");
@@ -321,10 +326,9 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (named)
         blame_blame_host_of (plan, &hosts[first], TEXT_LIT ("the other hosts name this one as the host that failed"),
                              arena);
-    for (uint32_t i = 0; i < n && awaited; i++) {
+    for (uint32_t i = 0; i < n; i++)
         if (hosts[i].awaited)
             blame_blame_host_of (plan, &hosts[i], why, arena);
-    }
     judge_others (plan, hosts, n, &hosts[first], named, arena);
 }
 

@@ -34,6 +34,8 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
                   struct arena *arena);
 /* Does this signature mean that a peer was lost? */
 bool blame_is_peer_complaint (const struct plan *plan, struct text id);
+/* Says something else of the same host, phase and evidence. */
+void verdict_replace (struct verdict *out, struct verdict with);
 /* Where to look for why the worker of this host did not start or was lost: a command. */
 struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struct arena *arena);
 
