@@ -125,9 +125,9 @@ TEST (a_premapped_buffer_leaves_room_in_the_memory_that_the_worker_has)
     struct var asked = { TEXT_LIT (PREMAPPED_VAR), TEXT_LIT ("8589934592") };
     struct profile profile = { .env = { &asked, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct var facts[] = { { TEXT_LIT ("memory.total_bytes"), text_of (rows[i].total) },
-                                     { TEXT_LIT ("memory.cgroup_max"), text_of (rows[i].limit) } };
+        struct var facts[] = { { TEXT_LIT ("memory.total_bytes"), text_of (rows[i].total) },
+                               { TEXT_LIT ("memory.cgroup_max"), text_of (rows[i].limit) } };
         struct text why;
-        assert_int_equal (premapped_fits (&profile, facts, 2, &t->arena, &why), rows[i].fits);
+        assert_int_equal (premapped_fits (&profile, &(var_list){ facts, 2 }, &t->arena, &why), rows[i].fits);
     }
 }

@@ -289,6 +289,49 @@ TEST_ON (bench, what_is_known_already_is_not_adopted_again)
     assert_int_equal (adoptions (bench), 2);
 }
 
+/* The base is the writer's too: what it did not use stays, and what it found has its compile time from there. */
+TEST_ON (bench, a_generation_has_the_keys_of_its_base_and_its_own)
+{
+    struct cache_key of_base[] = { { .key = TEXT_LIT ("k1"), .compile_ms = 700 },
+                                   { .key = TEXT_LIT ("k2"), .compile_ms = 300 },
+                                   { .key = TEXT_LIT ("k3"), .compile_ms = 9 } },
+                     own[] = { { .key = TEXT_LIT ("k3"), .compile_ms = 20 }, { .key = TEXT_LIT ("k2") } };
+    struct fact_generation base = covering (5, &t->arena);
+    struct msg msg = { .kind = MSG_RESULT };
+    uint64_t secrets[HOSTS] = { 0 };
+    base.covers.n = 0;
+    base.keys.items = of_base;
+    base.keys.n = 3;
+    bench_open (bench, CACHE_SINGLE_WRITER);
+    found (bench, &base);
+    audited (bench, NULL);
+    token (bench, 6);
+    ask (bench, 0, 6, 1);
+    sample_result (&bench->runs[0], secrets, &msg.of.result, &t->arena);
+    msg.of.result.keys.items = own;
+    msg.of.result.keys.n = 2;
+    tell (bench, 0, &msg);
+    const struct fact_generation *published = &last_fact (bench, FACT_GENERATION_PUBLISHED)->of.generation;
+    static const struct {
+        const char *key;
+        uint64_t compile_ms;
+    } wanted[] = { { "k3", 20 }, { "k2", 300 }, { "k1", 700 } };
+    assert_int_equal (published->keys.n, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_text (published->keys.items[i].key, wanted[i].key);
+        assert_int_equal (published->keys.items[i].compile_ms, wanted[i].compile_ms);
+    }
+}
+
+TEST_ON (bench, a_cache_of_each_host_has_its_family_s_folder_and_no_writer)
+{
+    bench_open (bench, CACHE_PER_HOST);
+    assert_int_equal (bench->runs[1].key.pass, PASS_COLD);
+    assert_int_equal (bench->runs[1].cache.role, CACHE_ROLE_OWN);
+    assert_int_equal (bench->runs[1].cache.frontend_root.len, strlen ("/cache/jax/0123456789abcdef"));
+    assert_true (text_starts (bench->runs[1].cache.frontend_root, "/cache/jax/"));
+}
+
 /* ---- one that did not serve ---- */
 
 static void open_refitted (struct bench *bench, struct fact_generation *misfit, struct arena *arena)

@@ -912,7 +912,7 @@ TEST_ON (bench, a_pass_has_so_many_gates_and_no_more)
     assert_int_equal (bench->coord->state->pass.gates.n, GATES_MAX);
 }
 
-TEST_ON (bench, who_was_just_told_to_say_where_it_stands_is_saying_it)
+TEST_ON (bench, who_was_just_looked_at_is_not_looked_at_again)
 {
     struct holding held = { .key = running, .state = ATTEMPT_RUNNING };
     struct core_input asked = { .kind = IN_LOOK };

@@ -262,6 +262,23 @@ TEST (a_part_has_the_mesh_of_the_slice_with_a_shorter_first_axis)
     assert_int_equal (isolate_unit (&(struct mesh){ NULL, 0 }, 4), 0);
 }
 
+TEST (what_has_no_devices_or_hosts_has_no_parts)
+{
+    struct axis axes[] = { { TEXT_LIT ("data"), 4 }, { TEXT_LIT ("model"), 2 } };
+    struct mesh mesh = { .items = axes, .n = 2 }, none = { 0 }, out;
+    assert_int_equal (isolate_unit (&mesh, 2), 1);
+    assert_int_equal (isolate_unit (&mesh, 1), 2);
+    assert_int_equal (isolate_unit (&mesh, 0), 0);
+    assert_int_equal (isolate_unit (&none, 2), 0);
+    assert_true (isolate_mesh (&mesh, 1, 2, &t->arena, &out));
+    assert_int_equal (out.items[0].size, 1);
+    assert_false (isolate_mesh (&mesh, 1, 0, &t->arena, &out));
+    assert_false (isolate_mesh (&mesh, 1, 3, &t->arena, &out));
+    assert_false (isolate_mesh (&none, 1, 2, &t->arena, &out));
+    axes[1].size = 0;
+    assert_int_equal (isolate_unit (&mesh, 2), 0);
+}
+
 TEST (a_part_may_take_four_times_what_a_working_one_took_and_no_more_than_the_rung)
 {
     struct isolate_trial trials[] = { { .answer = ISOLATE_FAILED, .duration_ms = 600000 },

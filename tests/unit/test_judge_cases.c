@@ -276,3 +276,20 @@ TEST (flags_compare_as_sets_of_tokens)
     assert_text (a, "--a=1 --b=2");
     assert_false (text_equal (a, flag_set_normalise (text_of ("--a=1"), &t->arena)));
 }
+
+/* As a journal may have it. */
+TEST (what_is_of_no_rung_or_host_of_the_plan_is_not_judged)
+{
+    struct bench bench;
+    struct verdict verdict;
+    bench_begin (&bench, TEXT_LIT ("tiny"), &t->arena);
+    struct preliminary_judge *judge = preliminary_judge_create (&bench.plan);
+    struct fact_attempt_ended ended = { .host = 3, .result = { .ending = ENDING_EXITED, .code = 1 } };
+    assert_true (preliminary_verdict (judge, &ended, 4, &t->arena, &verdict));
+    ended.host = 4;
+    assert_false (preliminary_verdict (judge, &ended, 4, &t->arena, &verdict));
+    ended.host = 3;
+    ended.result.key.rung = 3;
+    assert_false (preliminary_verdict (judge, &ended, 4, &t->arena, &verdict));
+    preliminary_judge_destroy (judge);
+}

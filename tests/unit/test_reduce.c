@@ -856,6 +856,15 @@ TEST (dealt_numbers_are_distinct_and_exact_in_float32)
 
 /* Nothing that one host is told is of use for what another one is told, or the same one in another pass: each draws
  * from an HMAC of its own, under a key that no message has. */
+TEST (nothing_is_dealt_to_hosts_without_devices_or_with_too_many)
+{
+    uint64_t secrets[2];
+    const struct digest key = { { 1 } };
+    assert_true (deal_secrets (&key, 2, 4, secrets));
+    assert_false (deal_secrets (&key, 2, 0, secrets));
+    assert_false (deal_secrets (&key, 2, 1 << 23, secrets));
+}
+
 TEST (what_is_dealt_is_drawn_for_each_host_and_pass_alone)
 {
     static const struct attempt_key passes[] = {

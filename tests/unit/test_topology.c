@@ -137,7 +137,7 @@ static bool fits (const char *asked, const char *total, const char *limit, struc
     profile.env.n = 1;
     arena_release (&arena);
     arena = (struct arena){ 0 };
-    return premapped_fits (&profile, facts, 2, &arena, why);
+    return premapped_fits (&profile, &(var_list){ (struct var *) facts, 2 }, &arena, why);
 }
 
 TEST_ON (slice, a_premapped_buffer_must_leave_room)

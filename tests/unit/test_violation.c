@@ -176,6 +176,18 @@ TEST_ON (bench, a_way_that_is_open_is_recorded_and_is_no_change_of_what_was_seal
     assert_int_equal (last_fact (bench, FACT_CACHE_VIOLATED)->of.cache_violated.finding.kind, FINDING_LEVEL_LOW);
 }
 
+/* A host sees what it was given, not the root: that is the coordinator's to say. */
+TEST_ON (bench, what_only_a_coordinator_can_find_is_not_believed_of_a_host)
+{
+    struct finding unseen = { FINDING_UNSEEN, 1, TEXT_LIT ("/cache"), TEXT_LIT ("no answer") };
+    open_restored (bench);
+    for (uint32_t host = 0; host < HOSTS; host++)
+        end_run_of (bench, host, &unseen);
+    audited (bench, NULL);
+    assert_true (coord_ended (bench->coord, NULL));
+    assert_null (last_fact (bench, FACT_CACHE_VIOLATED));
+}
+
 /* ---- what the coordinator finds ---- */
 
 TEST (what_every_reader_found_right_changed_after_their_pass_began)
