@@ -60,7 +60,7 @@ static struct text try_by_hand (const struct judge_case *of, struct arena *arena
 struct text failure_look_at_log (const struct judge_case *of, struct arena *arena)
 {
     uint32_t by_shell = of->result->ending == ENDING_EXITED ? SHELL_SIGNALS : 0;
-    if (of->result->ending != ENDING_TIMEOUT && of->result->code == SIGSEGV + by_shell)
+    if (of->result->code == SIGSEGV + by_shell)
         return text_format (arena, "%.*s (the kernel names the library that crashed)",
                             TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("dmesg | grep segfault"), arena)));
     if (printed_nothing (of))

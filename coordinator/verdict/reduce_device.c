@@ -179,7 +179,7 @@ static bool other_axes (const struct reduction_input *in, uint32_t device, doubl
 static bool counted_twice (const struct reduction_input *in, uint32_t device, double proof, double expected,
                            uint32_t axes)
 {
-    if (expected > 0 && proof > expected && fmod (proof, expected) == 0)
+    if (proof > expected && fmod (proof, expected) == 0) /* of 0 it is NaN */
         return true;
     for (uint32_t host = 0; host < in->hosts; host++) {
         double part = host_part (in, device, host, axes);

@@ -170,3 +170,16 @@ TEST_ON (bench, files_of_a_command_are_a_part_of_what_a_generation_covers)
                              cache_family_rung_cover (&bench->plan, &other, &t->arena)));
     bench_start (bench);
 }
+
+TEST_ON (bench, a_slice_wide_rung_covers_its_mesh_too)
+{
+    struct rung rung = { .id = TEXT_LIT ("r"), .kind = PROGRAM_CANARY, .scope = SCOPE_HOST };
+    for (int wide = 0; wide < 2; wide++) {
+        rung.scope = wide ? SCOPE_SLICE : SCOPE_HOST;
+        bench->plan.mesh.items[1].size = 2;
+        struct text before = cache_family_rung_cover (&bench->plan, &rung, &t->arena);
+        bench->plan.mesh.items[1].size = 4;
+        assert_int_equal (text_equal (before, cache_family_rung_cover (&bench->plan, &rung, &t->arena)), !wide);
+    }
+    bench_start (bench);
+}
