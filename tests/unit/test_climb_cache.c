@@ -323,6 +323,20 @@ TEST_ON (bench, a_generation_has_the_keys_of_its_base_and_its_own)
     }
 }
 
+TEST_ON (bench, a_rung_that_is_only_warmed_has_passed_when_its_generation_is_published)
+{
+    bench_open (bench, CACHE_WARM_ONLY);
+    found (bench, NULL);
+    audited (bench, NULL);
+    token (bench, 1);
+    ask (bench, 0, 1, 1);
+    end_run_of (bench, 0, NULL);
+    audited (bench, NULL);
+    assert_non_null (last_fact (bench, FACT_PASS_SKIPPED));
+    assert_int_equal (bench->coord->state->rungs.items[0].outcome, OUTCOME_PASSED);
+    expect_exit (bench, 0, "1 of 1 rungs passed");
+}
+
 TEST_ON (bench, a_cache_of_each_host_has_its_family_s_folder_and_no_writer)
 {
     bench_open (bench, CACHE_PER_HOST);

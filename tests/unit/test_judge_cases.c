@@ -293,3 +293,20 @@ TEST (what_is_of_no_rung_or_host_of_the_plan_is_not_judged)
     assert_false (preliminary_verdict (judge, &ended, 4, &t->arena, &verdict));
     preliminary_judge_destroy (judge);
 }
+
+/* Of a cold pass of all hosts one writes: the others have no seal to show. */
+TEST (a_seal_is_asked_of_the_writer_alone_while_others_run)
+{
+    struct bench bench;
+    struct verdict verdict;
+    bench_begin (&bench, TEXT_LIT ("tiny cold"), &t->arena);
+    bench.result.seal = (struct seal){ 0 };
+    struct preliminary_judge *judge = preliminary_judge_create (&bench.plan);
+    const struct fact granted = { .kind = FACT_WRITER_GRANTED, .of.writer_granted = { .token = 9, .host = 2 } };
+    preliminary_judge_learn (judge, &granted);
+    for (uint32_t host = 0; host < 4; host++) {
+        struct fact_attempt_ended ended = { .host = host, .result = bench.result };
+        assert_int_equal (preliminary_verdict (judge, &ended, 4, &t->arena, &verdict), host == 2);
+    }
+    preliminary_judge_destroy (judge);
+}
