@@ -447,7 +447,7 @@ void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out)
                          key.pass == PASS_COLD; /* nothing ran that could be reduced */
     if (!parts_are_independent (coord) && pass->cancelled)
         abort_with_cancelled (coord, verdicts);
-    else if (!parts_are_independent (coord) && !all_passed (verdicts, pass->parts.n))
+    else if (!parts_are_independent (coord) && !pass_all_passed (verdicts, pass->parts.n))
         blame_parts (coord, culprits, verdicts, signatures, &out->arena);
     else
         tell_odd_ones (coord, verdicts, &out->arena);
