@@ -15,6 +15,7 @@ static void print_broken (void *owner, const struct scenario *scenario, const ch
     scenario_print (scenario, &line);
     printf ("broken\t%s\t%s\n", how, buf_c (&line));
     fflush (stdout);
+    fprintf (stderr, "broken promise %s: tests/campaign/faults --replay '%s'\n", how, buf_c (&line));
 }
 
 static void print_counts (const char *what, const uint32_t *counts, uint32_t n, const char *(*name_of) (uint32_t))

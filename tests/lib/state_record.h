@@ -159,4 +159,8 @@ static const struct field state_fields[] = {
 };
 static const struct record state_record = RECORD ("state", struct state, state_fields);
 
+/* Without its plan, the first field. */
+static const struct record state_but_plan_record = { "state", sizeof (struct state), state_fields + 1,
+                                                     sizeof (state_fields) / sizeof (state_fields[0]) - 1, 0 };
+
 #endif

@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,8 @@ static void run_all (const struct sweep *sweep, struct swept *shared)
 {
     if (!freopen ("/dev/null", "w", stderr))
         abort ();
+    mallopt (M_MMAP_THRESHOLD, 1 << 26); /* what a world had is the next one's: nothing goes back to the kernel */
+    mallopt (M_TRIM_THRESHOLD, 1 << 28);
     while (shared->seeds < sweep->n)
         run_seed (sweep, sweep->first + shared->seeds, shared);
     exit (0);

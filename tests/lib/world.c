@@ -194,7 +194,10 @@ static void strike_host (struct world *world, const struct fault *fault)
         host->stands_until_ms = world->now_ms + fault->amount;
         host->machine_stands = fault->more;
         break;
-    case FAULT_JUMP: host->jumped_ms += fault->amount; break;
+    case FAULT_JUMP:
+        host->jumped_ms += fault->amount;
+        host_note_deadline (host);
+        break;
     case FAULT_OFF:
         host_kill (world, fault->who);
         host->off = true;
@@ -450,7 +453,7 @@ static void faults_begin (struct world *world)
 
 static struct world *world_create (const struct scenario *scenario, struct world_report *report)
 {
-    struct world *world = mem_alloc (sizeof (*world));
+    struct world *world = mem_alloc (sizeof (*world) + scenario->hosts * sizeof (world->hosts[0]));
     *report = (struct world_report){ 0 };
     world->scenario = *scenario;
     world->report = report;

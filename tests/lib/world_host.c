@@ -33,9 +33,13 @@ static uint64_t by_the_world_s (const struct sim_host *host, uint64_t own_ms)
 uint64_t host_deadline_ms (const struct world *world, uint32_t at)
 {
     const struct sim_host *host = &world->hosts[at];
-    uint64_t own_ms = member_deadline_ms (host->member),
-             at_ms = own_ms == UINT64_MAX ? own_ms : by_the_world_s (host, own_ms);
-    return at_ms > host->stands_until_ms ? at_ms : host->stands_until_ms;
+    return host->wakes_ms > host->stands_until_ms ? host->wakes_ms : host->stands_until_ms;
+}
+
+void host_note_deadline (struct sim_host *host)
+{
+    uint64_t own_ms = host->member ? member_deadline_ms (host->member) : UINT64_MAX;
+    host->wakes_ms = own_ms == UINT64_MAX ? own_ms : by_the_world_s (host, own_ms);
 }
 
 /* ---- its worker's process ---- */
@@ -98,6 +102,7 @@ void host_launch (struct world *world, uint32_t at, uint64_t keyed_after_ms)
     host->member = member_create (text_of (name), (struct text){ run_id, RUN_ID_BYTES }, text_of ("sim"), 1000 + at,
                                   host->life, text_of (boot));
     recall (host);
+    host_note_deadline (host);
     host->own_seq = host->told = 0;
 }
 
@@ -191,7 +196,8 @@ static void program_end (struct world *world, uint32_t at, enum ending ending, u
     uint64_t secrets[HOSTS_SIMULATED_MAX] = { 0 };
     struct result result;
     struct digest pass_key = deal_pass_key (&sample_deal_key, &host->run.key);
-    deal_secrets (&pass_key, host->run.world, 2, secrets);
+    if (host->run.rung.metrics.n)
+        deal_secrets (&pass_key, host->run.world, 2, secrets);
     sample_result (&host->run, secrets, &result, &arena);
     result.tail = text_of (tail);
     result.ending = ending;
@@ -470,6 +476,7 @@ void host_step (struct world *world, uint32_t at, const struct member_input *in)
     for (uint32_t i = 0; i < out.n && host->member && host->life == life; i++)
         obey (world, at, &out.items[i]);
     member_outbox_release (&out);
+    host_note_deadline (host);
 }
 
 /* Of what it surely takes: in its session, and new. */

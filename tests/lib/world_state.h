@@ -49,7 +49,8 @@ struct sim_host {
     struct member *member; /* NULL: dead */
     uint32_t life, boot;
     uint64_t own_seq, counts[MOMENT_N]; /* what it sent, kept, did */
-    uint64_t stands_until_ms;           /* its worker, */
+    uint64_t wakes_ms;                  /* when its worker has something to do, by the world's time; it */
+    uint64_t stands_until_ms;           /* stands, */
     bool machine_stands;                /* and all of its machine */
     bool off, admitted, allowed; /* off: never again; admitted: its worker got GO, and speaks; allowed: and may */
     uint64_t leased;             /* the generation that its worker was last given the lease of */
@@ -77,7 +78,7 @@ struct world {
     struct scenario scenario;
     struct world_report *report;
     struct rng net, disk;
-    uint64_t now_ms, order, next_token, steps, spun;
+    uint64_t now_ms, order, next_token, steps, compared, spun;
     struct event *events; /* a heap by (at_ms, order) */
     uint32_t events_n, events_capacity;
     struct plan plan;
@@ -103,12 +104,12 @@ struct world {
     bool mute_fails, tampers, misfits;
     uint32_t earlier; /* so many programs of an earlier run are there; 0: none, or told of already */
     text_list covers; /* as last asked for */
-    /* the hosts */
-    struct sim_host hosts[HOSTS_SIMULATED_MAX];
+    /* the hosts, and the end */
     bool fired[FAULTS_MAX]; /* faults that happen once */
     bool told_too_late;     /* its coordinator died before it told all of them: they leave by themselves */
     bool ended, silent;     /* the run is over; and the coordinator says nothing more */
     uint64_t leaves_ms;     /* when the process of the ended coordinator leaves */
+    struct sim_host hosts[];
 };
 
 /* ---- world.c ---- */
@@ -139,6 +140,7 @@ void coord_answer (struct world *world, const struct event *event);
 
 uint64_t host_now (const struct world *world, uint32_t at);
 uint64_t host_deadline_ms (const struct world *world, uint32_t at); /* by the world's time */
+void host_note_deadline (struct sim_host *host);                    /* its worker or its clock changed */
 void host_step (struct world *world, uint32_t at, const struct member_input *in);
 void host_launch (struct world *world, uint32_t at, uint64_t keyed_after_ms);
 void host_kill (struct world *world, uint32_t at);
