@@ -35,6 +35,11 @@ uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client)
     return last_ms ? *last_ms + lease_ask_ms (lease_client->term_ms) : 0;
 }
 
+void lease_client_ask_again (struct lease_client *lease_client)
+{
+    lease_client->asks[lease_client->last_ask % LEASE_CLIENT_ASKS_MAX].ask = 0;
+}
+
 uint64_t lease_client_stop_at_ms (const struct lease_client *lease_client)
 {
     return wants (lease_client) && lease_client->until_ms

@@ -125,6 +125,7 @@ static void receive_welcome (struct member *member, const struct msg *msg, uint6
     note_clock (member, welcome, fresh, now_ms);
     if (!fresh)
         return;
+    lease_client_ask_again (&member->lease_client); /* who hears a session anew does not answer what was asked before */
     for (uint32_t i = 0; i < member->pending_results.held_n; i++)
         member_send_result (member->pending_results.held[i], now_ms, out);
     member->beat_at_ms = now_ms;
@@ -263,11 +264,10 @@ static void pass_time (struct member *member, uint64_t now_ms, struct member_out
     member_send_heartbeat (member, now_ms, out);
     member->beaten_ms = now_ms;
     member->beat_at_ms = now_ms + member->heartbeat_ms;
-    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {
-        /* Half a beat, so that a result sent just before this beat does not go twice. */
+    /* Half a beat, so that a result sent just before this beat does not go twice. */
+    for (uint32_t i = 0; i < member->pending_results.held_n; i++)
         if (now_ms - member->pending_results.held[i]->sent_ms >= member->heartbeat_ms / 2)
             member_send_result (member->pending_results.held[i], now_ms, out);
-    }
 }
 
 static void take_in (struct member *member, const struct member_input *in, uint64_t now_ms, struct member_outbox *out)

@@ -265,25 +265,21 @@ struct pending_result *pending_results_put (struct pending_results *pending_resu
 
 struct pending_result *pending_results_find (const struct pending_results *pending, const struct attempt_key *key)
 {
-    for (uint32_t i = 0; i < pending->held_n; i++) {
+    for (uint32_t i = 0; i < pending->held_n; i++)
         if (attempt_key_equal (&pending->held[i]->result.key, key))
             return pending->held[i];
-    }
     return NULL;
 }
 
 bool pending_results_drop (struct pending_results *pending, const struct attempt_key *key)
 {
-    struct pending_result *held = pending_results_find (pending, key);
-    if (!held)
-        return false;
-    uint32_t at = 0;
-    while (pending->held[at] != held)
-        at++;
-    memmove (&pending->held[at], &pending->held[at + 1], (pending->held_n - at - 1) * sizeof pending->held[0]);
-    pending->held_n--;
-    held_destroy (held);
-    return true;
+    for (uint32_t at = 0; at < pending->held_n; at++)
+        if (attempt_key_equal (&pending->held[at]->result.key, key)) {
+            held_destroy (pending->held[at]);
+            memmove (&pending->held[at], &pending->held[at + 1], (--pending->held_n - at) * sizeof pending->held[0]);
+            return true;
+        }
+    return false;
 }
 
 void pending_results_note_seen (struct pending_results *pending_results, const struct attempt_key *key)
@@ -292,15 +288,13 @@ void pending_results_note_seen (struct pending_results *pending_results, const s
         return;
     pending_results->seen[pending_results->seen_next] = *key;
     pending_results->seen_next = (pending_results->seen_next + 1) % SEEN_MAX;
-    if (pending_results->seen_n < SEEN_MAX)
-        pending_results->seen_n++;
+    pending_results->seen_n += pending_results->seen_n < SEEN_MAX;
 }
 
 bool pending_results_has_seen (const struct pending_results *pending_results, const struct attempt_key *key)
 {
-    for (uint32_t i = 0; i < pending_results->seen_n; i++) {
+    for (uint32_t i = 0; i < pending_results->seen_n; i++)
         if (attempt_key_equal (&pending_results->seen[i], key))
             return true;
-    }
     return false;
 }

@@ -34,6 +34,7 @@ void lease_client_want (struct lease_client *lease_client, uint64_t token,
 void lease_client_drop (struct lease_client *lease_client); /* the lease is not needed any more */
 /* The number of the question to send now; 0: none (wants nothing, lost it, or asked less than T/3 ago). */
 uint64_t lease_client_begin_ask (struct lease_client *lease_client, uint64_t now_ms);
+void lease_client_ask_again (struct lease_client *lease_client); /* nobody answers what was asked */
 /* Takes an answer. `term_ms` 0: refused. */
 void lease_client_receive (struct lease_client *lease, uint64_t token, uint64_t ask, uint64_t term_ms, uint64_t now_ms);
 bool lease_client_may_write (const struct lease_client *lease_client, uint64_t now_ms);
