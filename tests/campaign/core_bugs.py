@@ -4,6 +4,7 @@ import collections
 Bug = collections.namedtuple("Bug", "name file old new")
 INBOX, LOSS, CLIMB, COORD = (f"coordinator/core/{name}.c" for name in ("inbox", "loss", "climb", "coord"))
 APPLY, RETRY, LEASE, CLOSE = (f"coordinator/core/{name}.c" for name in ("apply", "apply_retry", "write_lease", "pass_close"))
+REDUCE, VIOLATION = "coordinator/verdict/reduce.c", "coordinator/core/violation.c"
 MEMBER, CURRENT, SEND = (f"worker/core/{name}.c" for name in ("member", "member_current", "member_send"))
 
 BUGS = [
@@ -50,7 +51,7 @@ BUGS = [
         "    if (writes (member) && lease_client_must_stop (&member->lease_client, now_ms) && !member->current.hard)", "    if (0)"),
     Bug("a writer starts without its lease", CURRENT,
         "    if (cache->role != CACHE_ROLE_WRITER) {", "    if (cache->role != CACHE_ROLE_WRITER || cache->token) {"),
-    Bug("a violated generation is not dropped", "coordinator/core/violation.c",
+    Bug("a violated generation is not dropped", VIOLATION,
         "return finding_is_violation (kind) && kind != FINDING_FOREIGN_TOKEN && token;", "return false;"),
     Bug("a lost host counts as one that passed", CLOSE,
         "        if (verdicts[i].outcome != OUTCOME_PASSED)\n            listed", "        if (verdicts[i].outcome != OUTCOME_PASSED && verdicts[i].outcome != OUTCOME_LOST)\n            listed"),
@@ -60,13 +61,13 @@ BUGS = [
     Bug("a retry does not wait", CLIMB, "coord_to_run_clock (coord, now_ms) >= coord->state->retry.due_ms;", "true;"),
     Bug("a fact's state depends on what was heard", APPLY, "part->at_gate = ended->at_gate;", "part->at_gate = to->coord.soft.hosts[ended->host].at_gate;"),
     Bug("a field is missing in the journal", "common/model/fact.c",
-        ",\n                                                     F_BOOL (4, struct fact_attempt_ended, at_gate) };", " };"),
+        "                                                     F_BOOL (4, struct fact_attempt_ended, at_gate),\n", ""),
     Bug("a result is sent once", MEMBER,
         "        if (now_ms - member->pending_results.held[i]->sent_ms >= member->heartbeat_ms / 2)\n", "        if (!member->pending_results.held[i]->sent_ms)\n"),
     Bug("a result is forgotten when it is sent", MEMBER,
-        "    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {\n        /* Half a beat",
+        "    /* Half a beat",
         "    while (member->pending_results.held_n)\n        pending_results_drop (&member->pending_results, &member->pending_results.held[0]->result.key);\n"
-        "    for (uint32_t i = 0; i < member->pending_results.held_n; i++) {\n        /* Half a beat"),
+        "    /* Half a beat"),
     Bug("a second RUN does not wait for the first to end", MEMBER,
         "if (!current_alive (member) && !pending_results_full (&member->pending_results)) {", "if (!pending_results_full (&member->pending_results)) {"),
     Bug("a repeated RUN starts again", CURRENT, "    pending_results_note_seen (&member->pending_results, &msg->of.run.key);\n    member->current.run", "    member->current.run"),
@@ -79,4 +80,15 @@ BUGS = [
         '    if (msg->kind == MSG_SHUTDOWN) { /* for all sessions: a run that is over stays over */\n        member_leave', '    if (msg->kind == MSG_SHUTDOWN) {\n        if (0)\n            member_leave'),
     Bug("an older coordinator is obeyed", MEMBER, " || msg->epoch < member->epoch", ""),
     Bug("an idle worker is not spoken to", INBOX, "    if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms", "    if (0 && coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms"),
+    Bug("hosts that differ pass their gate", INBOX, "coord->state->pass.parts.n, agreed) < coord->state->pass.parts.n) {", "coord->state->pass.parts.n, agreed) == 0) {"),
+    Bug("who passes a gate by is not noticed", INBOX, "else if (!pass->stopped && passed_by (coord, gate))", "else if (0)"),
+    Bug("a metric that its program calls local is proved", REDUCE, 'metric as local to one host");\n    return out->culprits_n == 0;', 'metric as local to one host");\n    out->culprits_n = 0;\n    return true;'),
+    Bug("a value beside those of its devices is not looked at", REDUCE, "    bool beside = metric->value != metric->shards.items[0].value;\n    struct report", "    bool beside = false;\n    struct report"),
+    Bug("a host is believed about any generation", VIOLATION, "((given && finding->token == given) || own);", "(given || own);"),
+    Bug("a second violation of one kind is the first", VIOLATION, "seen->kind == finding->kind && seen->token == finding->token && ", "seen->kind == finding->kind && "),
+    Bug("a violated cache ends with 1", CLIMB, "    if (coord->state->counted_violations > 0)", "    if (coord->state->counted_violations > 0 && outcome == OUTCOME_PASSED)"),
+    Bug("a launch that is known to fail is started", CLIMB, "rung->known_bad.len && untried (state)", "rung->known_bad.len && !untried (state)"),
+    Bug("storages are not compared", CLOSE, '    if (rung_is_builtin (closing_rung (coord), "cache"))\n', "    if (0)\n"),
+    Bug("a lease that a new session did not answer for is asked for a term later", MEMBER, "    lease_client_ask_again (&member->lease_client);", "    ;"),
+    Bug("a program that joins again and again is not stopped", INBOX, "state->joins >= JOINS_MAX", "state->joins >= 1000"),
 ]

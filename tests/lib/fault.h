@@ -33,18 +33,25 @@ enum { HOSTS_SIMULATED_MAX = 64, FAULTS_MAX = 48, COORDINATOR = 1000, EVERYBODY 
     X (FULL, "full")       /* for AMOUNT ms nothing can be written */                                                  \
     X (PUT_BACK, "put-back") /* the coordinator dies, and AMOUNT of 1000 of its journal are put back */                \
     X (OFF, "off")           /* the host is gone, and nobody is told */                                                \
-    X (REBORN, "reborn")     /* its worker dies unseen, and another begins after AMOUNT ms */                          \
+    X (REBORN, "reborn")     /* its worker dies unseen, and another begins after AMOUNT ms; MORE times again */        \
     X (REBOOT, "reboot")     /* the same of the host: another boot id, and none of its results */                      \
     X (LEAVE, "leave")       /* the worker is told to end by a signal */                                               \
     X (STRANGER, "stranger") /* the host never joins */                                                                \
     X (SLOW, "slow")         /* a step of its programs takes AMOUNT ms */                                              \
     X (FALL, "fall")         /* its program fails, in the first AMOUNT attempts; 0: in all */                          \
     X (TRIP, "trip")         /* the same for a reason that passes by itself */                                         \
-    X (STALL, "stall")     /* with all such hosts the program hangs. AMOUNT, bits: 1 not alone, 2 the others notice */ \
-    X (STUCK, "stuck")     /* its program cannot be killed */                                                          \
-    X (DIFFER, "differ")   /* at the gate all programs of its rung are to say the same, and it does not */             \
-    X (SKIP, "skip")       /* its program ends well and never comes to the gate */                                     \
-    X (TAMPER, "tamper")   /* the next look over the cache finds a changed file */                                     \
+    X (STALL, "stall")   /* with all such hosts the program hangs. AMOUNT, bits: 1 not alone, 2 the others notice */   \
+    X (STUCK, "stuck")   /* its program cannot be killed */                                                            \
+    X (DIFFER, "differ") /* at the gate all programs of its rung are to say the same, and it does not */               \
+    X (SKIP, "skip")     /* its program ends well and never comes to the gate */                                       \
+    X (GATES, "gates")   /* the programs of its rung come to AMOUNT gates more */                                      \
+    X (WRONG, "wrong")   /* its program reports a wrong metric: AMOUNT is an enum wrong */                             \
+    X (FINDING,                                                                                                        \
+       "finding") /* its program's result finds something in the cache: AMOUNT is an enum finding_kind; MORE: \
+                              of a generation so many later */        \
+    X (ELSEWHERE, "elsewhere") /* it sees another storage below the cache root */                                      \
+    X (KNOWN_BAD, "known-bad") /* the launch of this rung is known to fail */                                          \
+    X (TAMPER, "tamper")   /* the next look over the cache finds a changed file; AMOUNT: another enum finding_kind */  \
     X (OWNER, "owner")     /* another run has the lease until AT, and shows until AMOUNT that it lives */              \
     X (TAKEN, "taken")     /* another run takes our lease over */                                                      \
     X (EARLIER, "earlier") /* an earlier run left AMOUNT of the programs; MORE: that do not fit */                     \
@@ -71,6 +78,9 @@ enum fault_kind {
 };
 const char *fault_name (enum fault_kind kind);
 
+/* Its own devices only, without those of the next host, another value beside right sums, none, as a local one, twice. */
+enum wrong { WRONG_LOCAL = 0, WRONG_LACKS, WRONG_BESIDE, WRONG_MISSING, WRONG_NOT_GLOBAL, WRONG_TWICE, WRONG_N };
+
 enum moment { MOMENT_MS = 0, MOMENT_SEND, MOMENT_RECORD, MOMENT_EFFECT, MOMENT_RUNG, MOMENT_ANY, MOMENT_N };
 
 struct fault {
@@ -83,7 +93,9 @@ struct fault {
 struct scenario {
     uint64_t seed;
     uint32_t hosts;
-    char ladder[8]; /* a rung each: f facts, t tiny (solo), o tiny without a cache, a all (gang), s all without one */
+    char ladder
+        [8]; /* a rung each: f facts, c survey of the cache, t tiny (solo), o tiny without a cache, a all (gang), s
+                       all without one */
     enum cache_mode cache;
     uint32_t writers, retries; /* hosts that may write; struct limits */
     struct climb_policy climb;

@@ -67,8 +67,20 @@ static const char *const anything[] = {
     "stall h? rung ?3 ?4",
     "stall h? rung 2 ?4",
     "stuck h? rung ?3",
+    "differ h? rung ?4 ?3",
+    "skip h? rung ?4 ?3",
+    "gates all rung ?4 ?10",
+    "wrong h? rung ?4 ?6",
+    "wrong h? rung ?4 ?6",
+    "known-bad all rung ?4",
+    /* a long program, and nobody whom it could tell */
+    "slow all any 0 ?120000 | crash c ms ?45000 ?600000 ?3",
+    "reborn h? ms ?45000 ?3000 ?40",
+    "finding h? rung ?4 ?9 ?2",
+    "finding h? rung ?4 ?9",
+    "elsewhere h? any 0",
     /* the catalogue and the user */
-    "tamper c ms ?45000",
+    "tamper c ms ?45000 ?6",
     "owner c any ?60000 ?60000",
     "taken c ms ?45000",
     "earlier c any 0 ?4 ?2",
@@ -96,16 +108,17 @@ static uint64_t pick (struct rng *rng, const uint64_t *from, uint64_t n)
 
 static void draw_slice (struct rng *rng, struct scenario *scenario)
 {
-    static const uint64_t sizes[] = { 1, 2, 2, 3, 3, 3, 3, 5, 5, 8 }, delays[] = { 5, 5, 300, 1500 };
-    static const char *const ladders[] = { "fta", "fta", "fta", "ta", "fot", "fs", "fots", "a", "ftta" };
+    static const uint64_t sizes[] = { 1, 2, 2, 3, 3, 3, 3, 5, 5, 8 }, large[] = { 12, 16, 32, 64 },
+                          delays[] = { 5, 5, 300, 1500 };
+    static const char *const ladders[] = { "fta", "fta", "fta", "ta", "fot", "fs", "fots", "a", "ftta", "fcta" };
     static const uint64_t caches[] = { CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER,
                                        CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER,
                                        CACHE_OFF,           CACHE_PER_HOST,      CACHE_READ_ONLY,
                                        CACHE_WARM_ONLY };
-    scenario->hosts = (uint32_t) pick (rng, sizes, 10);
+    scenario->hosts = (uint32_t) (rng_below (rng, 100) ? pick (rng, sizes, 10) : pick (rng, large, 4));
     scenario->delay_ms = pick (rng, delays, 4);
     scenario->cache = (enum cache_mode) pick (rng, caches, 10);
-    snprintf (scenario->ladder, sizeof (scenario->ladder), "%s", ladders[rng_below (rng, 9)]);
+    snprintf (scenario->ladder, sizeof (scenario->ladder), "%s", ladders[rng_below (rng, 10)]);
     scenario->writers = 1 + (uint32_t) rng_below (rng, 2);
     scenario->retries = (uint32_t) rng_below (rng, 3);
     scenario->climb.min_hosts = rng_below (rng, 10) < 3 ? 1 + (uint32_t) rng_below (rng, 3) : 0;

@@ -158,7 +158,7 @@ static void strike_coordinator (struct world *world, const struct fault *fault)
         coord_put_back (world, fault->amount);
         break;
     case FAULT_PAUSE: world->stands_until_ms = world->now_ms + fault->amount; break;
-    case FAULT_TAMPER: world->tampers = true; break;
+    case FAULT_TAMPER: world->tampers = fault->amount ? fault->amount : FINDING_CHANGED; break;
     case FAULT_MUTE:
         world->mute_until_ms = world->now_ms + fault->amount;
         world->mute_fails = fault->more;
@@ -179,6 +179,15 @@ static void host_back (struct world *world, uint32_t at, uint64_t after_ms)
         return;
     host_kill (world, at);
     event_add (world, 1 + after_ms, EV_BACK)->host = at;
+}
+
+/* And again, a second after each new one. */
+static void reborn (struct world *world, const struct fault *fault)
+{
+    host_back (world, fault->who, fault->amount);
+    if (++world->hosts[fault->who].reborn > fault->more || world->ended)
+        return;
+    event_add (world, fault->amount + 1000, EV_FAULT)->number = (uint64_t) (fault - world->scenario.faults);
 }
 
 static void strike_host (struct world *world, const struct fault *fault)
@@ -207,7 +216,7 @@ static void strike_host (struct world *world, const struct fault *fault)
         host->boot++;
         host_back (world, fault->who, fault->amount);
         break;
-    case FAULT_REBORN: host_back (world, fault->who, fault->amount); break;
+    case FAULT_REBORN: reborn (world, fault); break;
     case FAULT_LEAVE:
         host_step (
             world, fault->who,
@@ -383,7 +392,9 @@ static bool serve_deadlines (struct world *world, uint64_t until)
 
 static struct rung rung_of (const struct plan *sample, char letter, uint32_t at, struct arena *arena)
 {
-    struct rung rung = sample->rungs.items[letter == 'f' ? 0 : letter == 't' || letter == 'o' ? 1 : 2];
+    struct rung rung = sample->rungs.items[letter == 'f' || letter == 'c' ? 0 : letter == 't' || letter == 'o' ? 1 : 2];
+    if (letter == 'c')
+        rung.id = rung.builtin = TEXT_LIT ("cache");
     if (at > 2)
         rung.id = text_format (arena, "%.*s%u", TEXT_ARG (rung.id), at);
     if (letter == 'o' || letter == 's')
@@ -413,6 +424,9 @@ static void plan_make (struct world *world)
         slow |= scenario->faults[i].kind == FAULT_SLOW;
     for (uint32_t i = 0; i < plan->rungs.n && slow; i++)
         plan->rungs.items[i].timeout_ms = 600000;
+    for (uint32_t i = 0; i < scenario->faults_n; i++)
+        if (scenario->faults[i].kind == FAULT_KNOWN_BAD && scenario->faults[i].at < plan->rungs.n)
+            plan->rungs.items[scenario->faults[i].at].known_bad = TEXT_LIT ("it needs 17 GB of 16 GB");
     plan->limits.retries = scenario->retries;
     plan->limits.retry_wait_ms = 2000;
     if (scenario->farewell)

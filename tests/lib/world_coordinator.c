@@ -380,7 +380,7 @@ static void answer_token (struct world *world, const struct event *event)
 
 static void answer_audit (struct world *world)
 {
-    struct cache_root_finding found = { .finding = { .kind = FINDING_CHANGED,
+    struct cache_root_finding found = { .finding = { .kind = world->tampers,
                                                      .token = world->published.token,
                                                      .path = TEXT_LIT ("jit_tiny-cache"),
                                                      .detail = TEXT_LIT ("other bytes") } };
@@ -388,7 +388,7 @@ static void answer_audit (struct world *world)
     if (world->now_ms < world->mute_until_ms)
         in.text = TEXT_LIT ("Input/output error");
     if (world->tampers && world->published.token) {
-        world->tampers = false;
+        world->tampers = FINDING_NONE;
         in.findings_n = 1;
     }
     coord_input (world, &in);

@@ -169,7 +169,8 @@ static void program_start (struct world *world, uint32_t at, const struct msg_ru
     host->running = true;
     host->step = 0;
     host->run_n++;
-    host->waiting_gate = host->passed_gate = host->hung = false;
+    host->came = host->passed = 0;
+    host->hung = false;
     host->stopping = ENDING_NONE;
     program_event (world, at, 50);
     host_event (world, at, run->rung.timeout_ms, EV_LIMIT)->number = host->run_n;
@@ -182,11 +183,55 @@ static const struct fault *program_fault (const struct world *world, uint32_t at
     for (uint32_t i = 0; i < world->scenario.faults_n; i++) {
         const struct fault *fault = &world->scenario.faults[i];
         bool of_rung = fault->moment != MOMENT_RUNG || fault->at == run->key.rung;
-        bool so_many = kind == FAULT_SLOW || kind == FAULT_STALL || !fault->amount || run->key.attempt <= fault->amount;
+        bool attempts = kind == FAULT_FALL || kind == FAULT_TRIP || kind == FAULT_DIFFER || kind == FAULT_SKIP,
+             so_many = !attempts || !fault->amount || run->key.attempt <= fault->amount;
         if (fault->kind == kind && (fault->who == at || fault->who == EVERYBODY) && of_rung && so_many)
             return fault;
     }
     return NULL;
+}
+
+/* Shards of wrong sums, or a metric that is none. False: where nobody else takes part, it is right all the same. */
+static bool report_wrongly (struct world *world, uint32_t at, const uint64_t *secrets, struct result *result)
+{
+    const struct msg_run *run = &world->hosts[at].run;
+    const struct fault *wrong = program_fault (world, at, FAULT_WRONG);
+    uint32_t next = (run->rank + 1) % run->world, whose = wrong && wrong->amount == WRONG_LACKS ? next : run->rank;
+    double value = 4 * whose + 1,
+           proof = 2.0 * (double) secrets[whose] + 1; /* of one host, whose two devices count on */
+    if (!wrong || (run->world == 1 && wrong->amount <= WRONG_LACKS))
+        return false;
+    struct metric *metric = &result->metrics.items[0];
+    for (uint32_t i = 0; i < metric->shards.n; i++) {
+        struct shard *shard = &metric->shards.items[i];
+        bool local = wrong->amount == WRONG_LOCAL;
+        double sign = wrong->amount == WRONG_LACKS ? -1 : wrong->amount == WRONG_TWICE ? 1 : 0;
+        shard->value = local ? value : shard->value + sign * value;
+        shard->proof = local ? proof : shard->proof + sign * proof;
+    }
+    metric->value = metric->shards.items[0].value + (wrong->amount == WRONG_BESIDE);
+    metric->global = wrong->amount != WRONG_NOT_GLOBAL;
+    result->metrics.n = wrong->amount != WRONG_MISSING;
+    return true;
+}
+
+/* What its audit of the cache found. */
+static void see_cache (struct world *world, uint32_t at, struct result *result, struct finding *finding)
+{
+    const struct msg_run *run = &world->hosts[at].run;
+    const struct fault *found = program_fault (world, at, FAULT_FINDING);
+    bool surveys = text_is (run->rung.builtin, "cache");
+    if (run->cache.role == CACHE_ROLE_NONE && !surveys)
+        return;
+    result->cache.storage = is_one (world, at, FAULT_ELSEWHERE) ? TEXT_LIT ("store1") : TEXT_LIT ("store0");
+    result->cache.mount = TEXT_LIT ("nfs");
+    if (!found || !run->cache.token)
+        return;
+    *finding = (struct finding){ .kind = (enum finding_kind) found->amount, .token = run->cache.token + found->more };
+    finding->path = TEXT_LIT ("jit_tiny-cache");
+    result->findings.items = finding;
+    result->findings.n = 1;
+    promises_note_found (&world->promises, at, finding, found->more == 0);
 }
 
 static void program_end (struct world *world, uint32_t at, enum ending ending, uint32_t code, const char *tail)
@@ -195,6 +240,7 @@ static void program_end (struct world *world, uint32_t at, enum ending ending, u
     LOCAL_ARENA arena = { 0 };
     uint64_t secrets[HOSTS_SIMULATED_MAX] = { 0 };
     struct result result;
+    struct finding finding;
     struct digest pass_key = deal_pass_key (&sample_deal_key, &host->run.key);
     if (host->run.rung.metrics.n)
         deal_secrets (&pass_key, host->run.world, 2, secrets);
@@ -205,8 +251,11 @@ static void program_end (struct world *world, uint32_t at, enum ending ending, u
     result.done = ending == ENDING_EXITED && code == 0;
     if (world->misfits && host->run.cache.role == CACHE_ROLE_READER && host->run.cache.token == world->promises.misfit)
         result.cache_state = TEXT_LIT ("MANIFEST does not fit");
+    see_cache (world, at, &result, &finding);
     if (!result.done) /* it did not come to its end */
         result.checks.n = result.metrics.n = result.counters.n = 0;
+    else if (result.metrics.n && report_wrongly (world, at, secrets, &result))
+        promises_note_wrong (&world->promises, at, &result.key);
     if (result.done)
         promises_note_done (&world->promises, at, &result.key);
     program_stop (host);
@@ -235,11 +284,24 @@ static bool notices (const struct world *world, uint32_t at)
     return stall && (stall->amount & 2) && culprits_among (promises, &at, 1) == 0;
 }
 
+static const char *const gate_names[] = { "rendezvous", "mesh", "compile", "load", "step", "eval",
+                                          "save",       "rest", "end",     "last", "none" };
+
+static uint32_t gates_n (const struct world *world, const struct attempt_key *key)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < world->scenario.faults_n; i++)
+        if (world->scenario.faults[i].kind == FAULT_GATES && world->scenario.faults[i].at == key->rung)
+            n = (uint32_t) world->scenario.faults[i].amount + 1;
+    return n < sizeof (gate_names) / sizeof (gate_names[0]) ? n : sizeof (gate_names) / sizeof (gate_names[0]);
+}
+
 /* DIFFER makes all of the rung's hosts ask for agreement. */
 static struct member_input gate_of (const struct world *world, uint32_t at)
 {
     const struct msg_run *run = &world->hosts[at].run;
-    struct member_input in = { .kind = MEMBER_GATE, .text = TEXT_LIT ("rendezvous"), .gate_mode = GATE_SHARE };
+    struct member_input in = { .kind = MEMBER_GATE, .text = text_of (gate_names[world->hosts[at].came]) };
+    in.gate_mode = GATE_SHARE;
     in.gate_value = run->rank == 0 ? TEXT_LIT ("127.0.0.1:1") : TEXT_LIT ("");
     for (uint32_t i = 0; i < world->scenario.faults_n; i++)
         if (world->scenario.faults[i].kind == FAULT_DIFFER && world->scenario.faults[i].at == run->key.rung)
@@ -252,11 +314,12 @@ static struct member_input gate_of (const struct world *world, uint32_t at)
 static bool program_at_gate (struct world *world, uint32_t at)
 {
     struct sim_host *host = &world->hosts[at];
-    struct member_input in = gate_of (world, at);
-    if (host->run.rung.scope != SCOPE_SLICE || host->passed_gate || program_fault (world, at, FAULT_SKIP))
+    if (host->run.rung.scope != SCOPE_SLICE || host->passed == gates_n (world, &host->run.key) ||
+        program_fault (world, at, FAULT_SKIP))
         return false;
-    if (!host->waiting_gate) {
-        host->waiting_gate = true;
+    if (host->came == host->passed) {
+        struct member_input in = gate_of (world, at);
+        host->came++;
         host_step (world, at, &in);
     }
     return true;
@@ -423,19 +486,22 @@ static void stop (struct world *world, uint32_t at, const struct member_effect *
     program_event (world, at, effect->hard ? 10 : 10 + rng_below (&host->rng, 2000));
 }
 
-/* Everybody who takes part has come to it. */
+/* Everybody who takes part has come to it, and with the same value where they ask for that. */
 static void pass_gate (struct world *world, uint32_t at)
 {
     const struct durable *durable = &world->promises.durable;
     const struct attempt_key *key = &world->hosts[at].run.key;
+    bool differs = program_fault (world, at, FAULT_DIFFER);
     for (uint32_t i = 0; i < durable->pass.hosts.n && attempt_key_equal (key, &durable->pass.key); i++) {
         uint32_t other = durable->pass_hosts[i];
         const struct sim_host *host = &world->hosts[other];
-        bool came = host->waiting_gate && attempt_key_equal (key, &host->run.key);
+        bool came = host->came > world->hosts[at].passed && attempt_key_equal (key, &host->run.key);
         PROMISE (world, "gate", came || promises_ended (&world->promises, other, key) || !host->member,
                  "host%u passes a gate at which host%u did not arrive", at, other);
+        PROMISE (world, "gate", !came || differs == (program_fault (world, other, FAULT_DIFFER) != NULL),
+                 "host%u passes a gate at which it differs from host%u", at, other);
     }
-    world->hosts[at].passed_gate = true;
+    world->hosts[at].passed++;
     program_event (world, at, 1);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* limits.lost_ms is 30 s; frames that take longer than that overtake each other so often that some are as if lost */
-enum { QUIET_LEAST_MS = 20000, ORDERLY_MS = 300 };
+enum { QUIET_LEAST_MS = 20000, ORDERLY_MS = 300, JOINS_MOST = 16 };
 
 static const struct scenario *now_run; /* to say how it is run again */
 
@@ -51,7 +51,7 @@ static bool is_lie (enum fault_kind kind)
 static bool fails_programs (enum fault_kind kind)
 {
     return kind == FAULT_FALL || kind == FAULT_TRIP || kind == FAULT_STALL || kind == FAULT_STUCK ||
-           kind == FAULT_DIFFER || kind == FAULT_SKIP || kind == FAULT_LEAVE || is_lie (kind);
+           kind == FAULT_DIFFER || kind == FAULT_SKIP || kind == FAULT_WRONG || kind == FAULT_LEAVE || is_lie (kind);
 }
 
 /* For so long it can keep the two from hearing each other. */
@@ -64,7 +64,7 @@ static uint64_t quiet_ms (const struct fault *fault)
     case FAULT_CUT_OUT:
     case FAULT_FULL: return fault->amount;
     case FAULT_PAUSE: return fault->who == COORDINATOR ? 0 : fault->amount; /* what it slept is no silence of others */
-    case FAULT_REBORN:
+    case FAULT_REBORN: return fault->more ? UINT32_MAX : fault->amount;     /* it may be told to stay away */
     case FAULT_REBOOT: return fault->amount;
     case FAULT_DELAY: return fault->amount + fault->more;
     case FAULT_CRASH: return fault->who == COORDINATOR ? fault->amount : UINT32_MAX;
@@ -103,17 +103,32 @@ static bool touches (const struct fault *fault)
     case FAULT_UNSTORED:
     case FAULT_DRIFT:
     case FAULT_MUTE:
+    case FAULT_FINDING:
+    case FAULT_KNOWN_BAD:
+    case FAULT_ELSEWHERE:
     case FAULT_COPIES: return false;
+    case FAULT_GATES: return fault->amount >= ATTEMPT_GATES_MAX; /* more than are allowed: the time of all runs out */
     case FAULT_LATE: return fault->amount > 2000;
     case FAULT_CRASH: return fault->who != COORDINATOR || fault->amount > 3000;
     default: return true;
     }
 }
 
+static uint32_t differing (const struct scenario *scenario)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < scenario->faults_n; i++)
+        n += scenario->faults[i].kind == FAULT_DIFFER;
+    return n;
+}
+
 static void note_truth (struct promises *promises, const struct fault *fault)
 {
-    static const enum fault_kind of_cache[] = { FAULT_TAMPER, FAULT_EARLIER, FAULT_TAKEN, FAULT_LIE_SEAL, FAULT_MUTE };
-    bool all = fault->who >= HOSTS_SIMULATED_MAX;
+    static const enum fault_kind of_cache[] = { FAULT_TAMPER,   FAULT_EARLIER, FAULT_TAKEN,
+                                                FAULT_LIE_SEAL, FAULT_MUTE,    FAULT_FINDING };
+    /* Two that differ are as likely right. */
+    bool all = fault->who >= HOSTS_SIMULATED_MAX || fault->kind == FAULT_GATES ||
+               (fault->kind == FAULT_DIFFER && promises->scenario->hosts <= 2 * differing (promises->scenario));
     for (uint32_t i = 0; i < promises->scenario->hosts; i++) {
         if (!all && i != fault->who)
             continue;
@@ -153,6 +168,8 @@ void promises_release (struct promises *promises)
     mem_free (promises->over.items);
     mem_free (promises->started.items);
     mem_free (promises->done.items);
+    mem_free (promises->wrong.items);
+    mem_free (promises->found);
     mem_free (promises->gates.items);
 }
 
@@ -180,6 +197,18 @@ bool promises_ended (const struct promises *promises, uint32_t host, const struc
 void promises_note_done (struct promises *promises, uint32_t host, const struct attempt_key *key)
 {
     attempts_add (&promises->done, host, key);
+}
+
+void promises_note_wrong (struct promises *promises, uint32_t host, const struct attempt_key *key)
+{
+    attempts_add (&promises->wrong, host, key);
+}
+
+void promises_note_found (struct promises *promises, uint32_t host, const struct finding *finding, bool own)
+{
+    promises->found = mem_room (promises->found, promises->found_n, &promises->found_capacity, 16,
+                                sizeof (*promises->found));
+    promises->found[promises->found_n++] = (struct found){ host, finding->kind, finding->token, own };
 }
 
 uint32_t culprits_among (const struct promises *promises, const uint32_t *hosts, uint32_t n)
@@ -260,7 +289,33 @@ void promises_check_forgotten (const struct promises *promises, uint32_t host, c
              key->rung);
 }
 
+static bool has_fault (const struct promises *promises, uint32_t host, enum fault_kind kind)
+{
+    for (uint32_t i = 0; i < promises->scenario->faults_n; i++)
+        if (promises->scenario->faults[i].kind == kind && promises->scenario->faults[i].who == host)
+            return true;
+    return false;
+}
+
+static bool sees_two (const struct promises *promises)
+{
+    bool two = false;
+    for (uint32_t i = 0; i < promises->scenario->hosts; i++)
+        two |= has_fault (promises, i, FAULT_ELSEWHERE);
+    return two;
+}
+
 /* ---- once ---- */
+
+/* By a program of this host, in the generation that it was given. */
+static bool found_own (const struct promises *check, uint32_t host, const struct finding *finding)
+{
+    bool own = false;
+    for (uint32_t i = 0; i < check->found_n; i++)
+        own |= check->found[i].host == host && check->found[i].kind == finding->kind &&
+               check->found[i].token == finding->token && check->found[i].own;
+    return own && finding_is_violation (finding->kind) && finding->kind <= FINDING_CHANGED;
+}
 
 static void check_granted (struct promises *check, const struct fact_writer_granted *granted)
 {
@@ -285,6 +340,9 @@ static void check_attempt (struct promises *check, const struct fact_attempt_end
                  check->unrenewed_ms[of->host] >= LEASE_TERM_MS * 2 / 5,
              "host%u lost the lease: %.*s", of->host, TEXT_ARG (of->result.problem));
     attempts_add (&check->over, of->host, key);
+    if (of->told && of->result.findings.n && found_own (check, of->host, &of->result.findings.items[0]) &&
+        !check->lies[of->host])
+        check->durable.reported = of->result.findings.items[0].token;
 }
 
 /* ---- verdicts ---- */
@@ -303,6 +361,17 @@ static bool is_listed (const struct fact_pass_ended *ended, uint32_t host)
     return false;
 }
 
+/* Most see another storage than it does, or no storage is that of most. */
+static bool surveyed_elsewhere (const struct promises *check, const struct fact_pass_ended *ended, uint32_t host)
+{
+    uint32_t alike = 0, n = check->durable.pass.hosts.n;
+    for (uint32_t i = 0; i < n; i++)
+        alike += has_fault (check, check->durable.pass_hosts[i], FAULT_ELSEWHERE) ==
+                 has_fault (check, host, FAULT_ELSEWHERE);
+    return text_is (check->plan->rungs.items[ended->key.rung].builtin, "cache") &&
+           check->plan->cache.mode != CACHE_PER_HOST && 2 * alike <= n;
+}
+
 /* Unknown is never rounded up: who is not listed has passed, and then its program ended well. */
 static void check_passed (const struct promises *check, const struct fact_pass_ended *ended)
 {
@@ -319,6 +388,8 @@ static void check_passed (const struct promises *check, const struct fact_pass_e
                  is_listed (ended, host) || check->lies[host] || attempts_have (&check->done, host, &ended->key),
                  "host%u passed attempt %u of rung %u, and its program did not", host, ended->key.attempt,
                  ended->key.rung);
+        PROMISE (check, "storage", is_listed (ended, host) || !surveyed_elsewhere (check, ended, host),
+                 "host%u sees another storage than the others, and passed", host);
         PROMISE (check, "one-verdict", attempts_have (&check->over, host, &ended->key),
                  "rung %u ended before host%u did", ended->key.rung, host);
     }
@@ -383,10 +454,13 @@ static void note_ended (struct promises *check, const struct fact_pass_ended *en
     check->report->blocked += ended->key.attempt == 0;
     PROMISE (check, "left-behind", ended->key.attempt > 0 || policy->min_hosts || policy->keep_going,
              "rung %u was blocked", ended->key.rung);
+    bool rewarms = check->durable.dropped_now && ended->key.pass != PASS_ONCE &&
+                   !check->durable.rewarmed[ended->key.rung] && cache_mode_has_writer (check->plan->cache.mode);
+    check->durable.rewarmed[ended->key.rung] |= rewarms;
     for (uint32_t i = 0; i < ended->verdicts.n && alone && ended->key.attempt; i++) {
         const struct verdict *verdict = &ended->verdicts.items[i];
         bool lease = ended->key.pass != PASS_ONCE && verdict->owner == OWNER_CACHE; /* lost: asked again, or another */
-        bool again = lease || (verdict->transient && check->scenario->retries > 0);
+        bool again = lease || rewarms || (verdict->transient && check->scenario->retries > 0);
         if (!again && (policy->keep_going || (policy->min_hosts && verdict->outcome == OUTCOME_LOST)))
             check->durable.may_be_out[verdict->host] = true;
     }
@@ -437,8 +511,12 @@ static void check_began (struct promises *check, const struct fact *fact)
     leave_those_that_failed (check);
     check_takes_part (check, began);
     check_again (check, fact);
+    durable->reported = 0;
+    PROMISE (check, "known-bad", !check->plan->rungs.items[began->key.rung].known_bad.len,
+             "rung %u began, and its launch is known to fail", began->key.rung);
     durable->pass = *began;
     durable->proved_n = 0;
+    durable->dropped_now = false;
     memcpy (durable->pass_hosts, began->hosts.items, began->hosts.n * sizeof (durable->pass_hosts[0]));
     for (uint32_t i = 0; i < began->hosts.n; i++) {
         PROMISE (check, "one-verdict", !attempts_have (&check->began, began->hosts.items[i], &began->key),
@@ -477,6 +555,9 @@ static void check_end (struct promises *check, const struct fact_run_ended *ende
     snprintf (check->report->sentence, sizeof (check->report->sentence), "%.*s", TEXT_ARG (ended->sentence));
     check->durable.ended = true;
     leave_those_that_failed (check);
+    PROMISE (check, "violation", ended->exit_status == 130 || (ended->exit_status == 4) == check->durable.counted,
+             "the run ends with %u, and the cache was %sviolated", ended->exit_status,
+             check->durable.counted ? "" : "not ");
 }
 
 static void check_pass_ended (struct promises *check, const struct fact_pass_ended *ended)
@@ -487,8 +568,43 @@ static void check_pass_ended (struct promises *check, const struct fact_pass_end
         check->durable.closed = ended->key;
         check_passed (check, ended);
         check_blame (check, ended);
+        PROMISE (check, "violation",
+                 !check->durable.reported || check->durable.violated == check->durable.reported || sees_two (check),
+                 "a host found generation %" PRIu64 " violated, which is not on record", check->durable.reported);
     }
     note_ended (check, ended);
+}
+
+/* ---- what hosts say of numbers and of the cache ---- */
+
+static void check_metric (struct promises *check, const struct fact_metric_judged *judged)
+{
+    struct durable *durable = &check->durable;
+    bool proved = judged->proof == PROOF_PROVED;
+    durable->proved_n += proved;
+    for (uint32_t i = 0; i < durable->pass.hosts.n; i++)
+        PROMISE (check, "proved", !proved || !attempts_have (&check->wrong, durable->pass_hosts[i], &judged->key),
+                 "a metric of rung %u is proved, and host%u reported another", judged->key.rung,
+                 durable->pass_hosts[i]);
+}
+
+/* A host is believed about the generation that it was given, and only in what it can see there. */
+static bool may_have_found (const struct promises *check, const struct fact_cache_violated *violated)
+{
+    const struct finding *finding = &violated->finding;
+    if (violated->host == UINT32_MAX || finding->kind == FINDING_NOT_SAME_STORAGE || check->lies[violated->host])
+        return check->cache_spoilt;
+    return !finding_is_violation (finding->kind) || found_own (check, violated->host, finding);
+}
+
+static void check_violated (struct promises *check, const struct fact_cache_violated *violated)
+{
+    const struct finding *finding = &violated->finding;
+    PROMISE (check, "violation", may_have_found (check, violated), "the cache is said to be violated: %.*s",
+             TEXT_ARG (finding->path));
+    check->durable.counted |= finding_is_violation (finding->kind);
+    if (finding_is_violation (finding->kind) && finding->kind != FINDING_FOREIGN_TOKEN)
+        check->durable.violated = finding->token;
 }
 
 /* ---- all of them ---- */
@@ -517,7 +633,12 @@ static void check_host (struct promises *check, const struct fact *fact)
     const struct fact_host_lost *lost = &fact->of.host_lost;
     switch (fact->kind) {
     case FACT_HOST_KEYED: durable->keyed[fact->of.host_keyed.host] = true; break;
-    case FACT_HOST_JOINED: durable->sessions[fact->of.host_joined.host] = fact->of.host_joined.session; break;
+    case FACT_HOST_JOINED:
+        durable->sessions[fact->of.host_joined.host] = fact->of.host_joined.session;
+        PROMISE (check, "joins", ++durable->joins[fact->of.host_joined.host] <= JOINS_MOST,
+                 "host%u joined for the %uth time", fact->of.host_joined.host,
+                 durable->joins[fact->of.host_joined.host]);
+        break;
     case FACT_HOST_LOST:
         PROMISE (check, "lost-for-nothing",
                  check->quiet_ms[lost->host] >= QUIET_LEAST_MS || durable->out[lost->host] ||
@@ -548,23 +669,21 @@ void promises_take (struct promises *check, const struct fact *fact)
         PROMISE (check, "epoch-rises", fact->of.epoch_began.epoch > durable->epoch, "epoch %" PRIu64 " again",
                  fact->of.epoch_began.epoch);
         durable->epoch = fact->of.epoch_began.epoch;
+        memset (durable->joins, 0, sizeof (durable->joins));
         break;
     case FACT_WRITER_GRANTED: check_granted (check, &fact->of.writer_granted); break;
-    case FACT_GENERATION_PUBLISHED: durable->published = fact->of.generation.token; break;
+    case FACT_GENERATION_ADOPTED: durable->current = fact->of.generation.token; break;
+    case FACT_GENERATION_PUBLISHED: durable->published = durable->current = fact->of.generation.token; break;
     case FACT_GENERATION_DROPPED:
+        durable->dropped_now |= durable->current == fact->of.generation_dropped.token;
         durable->dropped = fact->of.generation_dropped.token;
         durable->excused = true; /* its programs may have to be compiled anew first */
         break;
-    case FACT_CACHE_VIOLATED:
-        PROMISE (check, "violation", check->cache_spoilt, "the cache is said to be violated: %.*s",
-                 TEXT_ARG (fact->of.cache_violated.finding.path));
-        if (fact->of.cache_violated.finding.kind == FINDING_CHANGED)
-            durable->violated = fact->of.cache_violated.finding.token;
-        break;
+    case FACT_CACHE_VIOLATED: check_violated (check, &fact->of.cache_violated); break;
     case FACT_ATTEMPT_ENDED: check_attempt (check, &fact->of.attempt_ended); break;
     case FACT_PASS_BEGAN: check_began (check, fact); break;
     case FACT_GATE_OPENED: attempts_add (&check->gates, 0, &fact->of.gate_opened.key); break;
-    case FACT_METRIC_JUDGED: durable->proved_n += fact->of.metric_judged.proof == PROOF_PROVED; break;
+    case FACT_METRIC_JUDGED: check_metric (check, &fact->of.metric_judged); break;
     case FACT_PASS_ENDED: check_pass_ended (check, &fact->of.pass_ended); break;
     case FACT_HOSTS_LEFT_BEHIND: check_left (check, &fact->of.hosts_left_behind); break;
     case FACT_RETRY_PLANNED: check_planned (check, &fact->of.retry_planned); break;

@@ -52,12 +52,22 @@ struct promises {
         uint32_t lost_host, granted_host, proved_n, planned[8][PASS_RESTORED + 1];
         struct attempt_key due;
         uint64_t due_ms;
-        bool awaited, excused;
+        bool awaited, excused, counted;      /* counted: a violation */
+        uint64_t current, reported;          /* generations; reported: in the pass that runs, as violated */
+        uint32_t joins[HOSTS_SIMULATED_MAX]; /* under one coordinator */
+        bool dropped_now, rewarmed[8];       /* in the pass that runs; rungs that were run again for it */
     } durable;
     struct attempts began, over, gates; /* over: with a result on record; gates: that opened, of host 0 */
     /* what is true */
-    struct attempts started, done; /* programs; done: that ended well */
-    uint64_t misfit;               /* the generation of an earlier run that does not fit */
+    struct attempts started, done, wrong; /* programs; done: that ended well; wrong: with a wrong metric */
+    struct found {
+        uint32_t host;
+        enum finding_kind kind;
+        uint64_t token;
+        bool own;
+    } * found; /* by programs of hosts; own: in the generation that they were given */
+    uint32_t found_n, found_capacity;
+    uint64_t misfit; /* the generation of an earlier run that does not fit */
     bool touched[HOSTS_SIMULATED_MAX], may_fail[HOSTS_SIMULATED_MAX], lies[HOSTS_SIMULATED_MAX];
     uint64_t unrenewed_ms[HOSTS_SIMULATED_MAX],
         quiet_ms[HOSTS_SIMULATED_MAX];                  /* for how long it can have been out of reach, all in all */
@@ -75,6 +85,8 @@ void promises_note_started (struct promises *promises, uint32_t host, const stru
 bool promises_started (const struct promises *promises, uint32_t host, const struct attempt_key *key);
 bool promises_ended (const struct promises *promises, uint32_t host, const struct attempt_key *key); /* on record */
 void promises_note_done (struct promises *promises, uint32_t host, const struct attempt_key *key);
+void promises_note_wrong (struct promises *promises, uint32_t host, const struct attempt_key *key);
+void promises_note_found (struct promises *promises, uint32_t host, const struct finding *finding, bool own);
 /* The worker dropped its result. */
 void promises_check_forgotten (const struct promises *promises, uint32_t host, const struct attempt_key *key);
 uint32_t culprits_among (const struct promises *promises, const uint32_t *hosts, uint32_t n);

@@ -54,6 +54,7 @@ struct sim_host {
     bool machine_stands;                /* and all of its machine */
     bool off, admitted, allowed; /* off: never again; admitted: its worker got GO, and speaks; allowed: and may */
     uint64_t leased;             /* the generation that its worker was last given the lease of */
+    uint64_t reborn;             /* so many times */
     uint64_t jumped_ms, fast_permille, slow_permille;
     struct kept kept[KEPT_MAX];
     uint64_t told, heard_ms; /* the newest fact that its worker was told of; when it last heard anything */
@@ -62,8 +63,9 @@ struct sim_host {
     bool running;
     struct arena run_arena;
     struct msg_run run;
-    uint32_t step, run_n; /* of its programs, which one this is */
-    bool waiting_gate, passed_gate, hung;
+    uint32_t step, run_n;  /* of its programs, which one this is */
+    uint32_t came, passed; /* gates */
+    bool hung;
     enum ending stopping;
 };
 
@@ -101,7 +103,8 @@ struct world {
     /* the catalogue */
     struct fact_generation published;
     uint64_t lease_owner_until_ms, lease_owner_beats_until_ms, mute_until_ms, given_token;
-    bool mute_fails, tampers, misfits;
+    bool mute_fails, misfits;
+    enum finding_kind tampers;
     uint32_t earlier; /* so many programs of an earlier run are there; 0: none, or told of already */
     text_list covers; /* as last asked for */
     /* the hosts, and the end */
