@@ -220,6 +220,12 @@ uint32_t culprits_among (const struct promises *promises, const uint32_t *hosts,
     return found;
 }
 
+/* Of a generation's token: there are few. */
+static uint64_t bit (uint64_t token)
+{
+    return token ? UINT64_C (1) << token % 64 : 0;
+}
+
 /* ---- nothing is said before what it rests on is durable ---- */
 
 static void hear_message (const struct promises *promises, const struct said *said)
@@ -233,7 +239,7 @@ static void hear_message (const struct promises *promises, const struct said *sa
                  "host%u is to run attempt %u of rung %u, which has not begun", said->host, said->key.attempt,
                  said->key.rung);
     if (said->msg == MSG_RUN)
-        PROMISE (promises, "spoilt-is-read", !said->reads || said->reads != durable->violated,
+        PROMISE (promises, "spoilt-is-read", !(durable->violated & bit (said->reads)),
                  "host%u is to read generation %" PRIu64 ", which was violated", said->host, said->reads);
     if (said->msg == MSG_GO)
         PROMISE (promises, "said-before-durable", attempts_have (&promises->gates, 0, &said->key),
@@ -342,7 +348,7 @@ static void check_attempt (struct promises *check, const struct fact_attempt_end
     attempts_add (&check->over, of->host, key);
     if (of->told && of->result.findings.n && found_own (check, of->host, &of->result.findings.items[0]) &&
         !check->lies[of->host])
-        check->durable.reported = of->result.findings.items[0].token;
+        check->durable.reported |= bit (of->result.findings.items[0].token);
 }
 
 /* ---- verdicts ---- */
@@ -568,9 +574,8 @@ static void check_pass_ended (struct promises *check, const struct fact_pass_end
         check->durable.closed = ended->key;
         check_passed (check, ended);
         check_blame (check, ended);
-        PROMISE (check, "violation",
-                 !check->durable.reported || check->durable.violated == check->durable.reported || sees_two (check),
-                 "a host found generation %" PRIu64 " violated, which is not on record", check->durable.reported);
+        PROMISE (check, "violation", !(check->durable.reported & ~check->durable.violated) || sees_two (check),
+                 "a host found a generation violated, which is not on record");
     }
     note_ended (check, ended);
 }
@@ -604,7 +609,7 @@ static void check_violated (struct promises *check, const struct fact_cache_viol
              TEXT_ARG (finding->path));
     check->durable.counted |= finding_is_violation (finding->kind);
     if (finding_is_violation (finding->kind) && finding->kind != FINDING_FOREIGN_TOKEN)
-        check->durable.violated = finding->token;
+        check->durable.violated |= bit (finding->token);
 }
 
 /* ---- all of them ---- */

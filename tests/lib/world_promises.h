@@ -41,7 +41,7 @@ struct promises {
     uint64_t now_ms;
     /* what is durable */
     struct durable {
-        uint64_t index, at_ms, epoch, granted, published, dropped, violated;
+        uint64_t index, at_ms, epoch, granted, published, dropped;
         struct fact_pass_began pass; /* its hosts in pass_hosts */
         uint32_t pass_hosts[HOSTS_SIMULATED_MAX];
         uint64_t sessions[HOSTS_SIMULATED_MAX];
@@ -52,8 +52,9 @@ struct promises {
         uint32_t lost_host, granted_host, proved_n, planned[8][PASS_RESTORED + 1];
         struct attempt_key due;
         uint64_t due_ms;
-        bool awaited, excused, counted;      /* counted: a violation */
-        uint64_t current, reported;          /* generations; reported: in the pass that runs, as violated */
+        bool awaited, excused, counted; /* counted: a violation */
+        uint64_t current;               /* generation */
+        uint64_t reported, violated;    /* sets of generations: as violated in the pass that runs; on record as such */
         uint32_t joins[HOSTS_SIMULATED_MAX]; /* under one coordinator */
         bool dropped_now, rewarmed[8];       /* in the pass that runs; rungs that were run again for it */
     } durable;
