@@ -22,7 +22,7 @@ BUGS = [
         "    static struct fact_generation fresh;\n    fresh.token = seal->token;\n    early->generation = &fresh;\n"
         "    struct fact *fact = outbox_add_fact (out, FACT_GENERATION_PUBLISHED);"),
     Bug("a second result of an attempt replaces the first", INBOX,
-        "    if (!part->ended) {\n        struct fact *fact", "    if (!part->ended || !text_equal (sha256, part->sha256)) {\n        struct fact *fact"),
+        "    if (!part->ended) {\n        struct fact *fact", "    if (!part->ended || !record_equal (&result_record, &part->result, result)) {\n        struct fact *fact"),
     Bug("a lost RUN is not sent again", INBOX,
         "    else if (held == NULL)\n        run_message_send (coord, at, now_ms, out);\n", "    else if (held == NULL)\n        ;\n"),
     Bug("a lost GO is not sent again", INBOX,

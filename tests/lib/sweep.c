@@ -74,7 +74,7 @@ static const char *const anything[] = {
     "wrong h? rung ?4 ?6",
     "known-bad all rung ?4",
     /* a long program, and nobody whom it could tell */
-    "slow all any 0 ?120000 | crash c ms ?45000 ?600000 ?3",
+    "slow h? any 0 ?80000 | crash c ms ?45000 ?400000 ?3",
     "reborn h? ms ?45000 ?3000 ?40",
     "finding h? rung ?4 ?9 ?2",
     "finding h? rung ?4 ?9",
@@ -115,7 +115,7 @@ static void draw_slice (struct rng *rng, struct scenario *scenario)
                                        CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER, CACHE_SINGLE_WRITER,
                                        CACHE_OFF,           CACHE_PER_HOST,      CACHE_READ_ONLY,
                                        CACHE_WARM_ONLY };
-    scenario->hosts = (uint32_t) (rng_below (rng, 100) ? pick (rng, sizes, 10) : pick (rng, large, 4));
+    scenario->hosts = (uint32_t) (rng_below (rng, 250) ? pick (rng, sizes, 10) : pick (rng, large, 4));
     scenario->delay_ms = pick (rng, delays, 4);
     scenario->cache = (enum cache_mode) pick (rng, caches, 10);
     snprintf (scenario->ladder, sizeof (scenario->ladder), "%s", ladders[rng_below (rng, 10)]);

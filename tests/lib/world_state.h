@@ -80,7 +80,7 @@ struct world {
     struct scenario scenario;
     struct world_report *report;
     struct rng net, disk;
-    uint64_t now_ms, order, next_token, steps, compared, spun;
+    uint64_t now_ms, order, next_token, steps, fresh, compared, spun;
     struct event *events; /* a heap by (at_ms, order) */
     uint32_t events_n, events_capacity;
     struct plan plan;
