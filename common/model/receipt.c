@@ -86,7 +86,7 @@ static const struct field host_receipt_fields[] = {
     F_RECORD (6, struct host_receipt, policy, &policy_record),
     F_RECORD (7, struct host_receipt, backend, &backends_record),
     F_LIST (8, struct host_receipt, facts, 1024, &var_record),
-    F_LIST (9, struct host_receipt, rungs, RECEIPT_RUNGS_MAX, &rung_receipt_record),
+    F_REFS (9, struct host_receipt, rungs, RECEIPT_RUNGS_MAX, &rung_receipt_record),
     F_LIST (10, struct host_receipt, notes, 4096, &note_record),
 };
 const struct record host_receipt_record = RECORD ("host", struct host_receipt, host_receipt_fields);

@@ -73,7 +73,7 @@ struct host_receipt {
     struct policy_receipt policy;
     struct backend_receipt backend;
     var_list facts;
-    LIST_OF (struct rung_receipt) rungs; /* in ladder order, then pass, then attempt */
+    LIST_OF (struct rung_receipt *) rungs; /* in ladder order, then pass, then attempt; hosts alike share theirs */
     LIST_OF (struct result_note) notes;
 };
 

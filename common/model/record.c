@@ -35,6 +35,7 @@ static size_t kind_bytes (enum field_kind kind)
     case FIELD_F64: return sizeof (double);
     case FIELD_TEXT:
     case FIELD_BYTES: return sizeof (struct text);
+    case FIELD_REF: return sizeof (void *);
     case FIELD_RECORD:
     case FIELD_LIST: break;
     }
@@ -66,6 +67,7 @@ bool field_is_empty (const struct field *field, const void *at)
     case FIELD_BYTES: return ((const struct text *) at)->len == 0;
     case FIELD_LIST: return ((const struct any_list *) at)->n == 0;
     case FIELD_RECORD: return record_is_empty (field->of, at);
+    case FIELD_REF: return record_is_empty (field->of, *(void *const *) at);
     }
     return false;
 }
@@ -108,6 +110,10 @@ static void field_own (const struct field *field, void *at, struct arena *arena)
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = text_copy (arena, *(const struct text *) at); break;
     case FIELD_RECORD: record_own (field->of, at, arena); break;
+    case FIELD_REF:
+        *(void **) at = arena_copy (arena, *(void **) at, field->of->bytes);
+        record_own (field->of, *(void **) at, arena);
+        break;
     case FIELD_LIST: list_own (field, at, arena); break;
     default: break;
     }
@@ -144,6 +150,8 @@ static int list_compare (const struct field *field, const struct any_list *a, co
     struct field item = field_describe_item (field);
     uint32_t shorter = a->n < b->n ? a->n : b->n;
 
+    if (a->items == b->items)
+        return order_u64 (a->n, b->n);
     for (uint32_t i = 0; i < shorter; i++) {
         int order = field_compare (&item, (const char *) a->items + i * item_bytes,
                                    (const char *) b->items + i * item_bytes);
@@ -164,6 +172,7 @@ static int field_compare (const struct field *field, const void *a, const void *
     case FIELD_TEXT:
     case FIELD_BYTES: return text_compare (*(const struct text *) a, *(const struct text *) b);
     case FIELD_RECORD: return record_compare (field->of, a, b);
+    case FIELD_REF: return record_compare (field->of, *(void *const *) a, *(void *const *) b);
     case FIELD_LIST: return list_compare (field, a, b);
     }
     return 0;

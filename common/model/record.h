@@ -53,6 +53,7 @@ enum field_kind {
     FIELD_BYTES,    /* struct text: any bytes, at most `max`; JSON shows hex */
     FIELD_RECORD,   /* an embedded struct, described by `of` */
     FIELD_LIST,     /* LIST_OF (T), at most `max` items, each of kind `item` */
+    FIELD_REF,      /* an item of a list: the address of such a struct, which several lists may hold */
 };
 
 struct record;
@@ -90,6 +91,7 @@ struct record {
 #define F_BYTES(key, S, M, max) F_OF_KIND (key, S, M, FIELD_BYTES, max, NULL, NULL, 0, 0)
 #define F_RECORD(key, S, M, of) F_OF_KIND (key, S, M, FIELD_RECORD, 0, of, NULL, 0, 0)
 #define F_LIST(key, S, M, max, of) F_OF_KIND (key, S, M, FIELD_LIST, max, of, NULL, FIELD_RECORD, 0)
+#define F_REFS(key, S, M, max, of) F_OF_KIND (key, S, M, FIELD_LIST, max, of, NULL, FIELD_REF, 0)
 #define F_TEXTS(key, S, M, max, item_max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_TEXT, item_max)
 #define F_U32S(key, S, M, max, item_max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_U32, item_max)
 #define F_F64S(key, S, M, max) F_OF_KIND (key, S, M, FIELD_LIST, max, NULL, NULL, FIELD_F64, 0)
@@ -121,8 +123,8 @@ bool record_equal (const struct record *record, const void *a, const void *b);
 int record_compare (const struct record *record, const void *a, const void *b);
 /* Is the value within its own table's bounds (lengths, ranges, UTF-8)? If not, `why` (may be NULL) names the field. */
 bool record_check (const struct record *record, const void *value, struct buf *why);
-/* Cuts lists and texts to their bounds in place, texts between characters. Returns how many list items were dropped.
- * The caller checks numbers and UTF-8. */
+/* Cuts lists and texts to their bounds in place, texts between characters, but for what lists hold by address. Returns how
+ * many list items were dropped. The caller checks numbers and UTF-8. */
 uint64_t record_fit (const struct record *record, void *value);
 
 /* "none" for 0; "?" past the end, and for a retired number, whose word is empty. */

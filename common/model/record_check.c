@@ -89,6 +89,7 @@ static bool field_check (const struct field *field, const void *at, const struct
     case FIELD_TEXT:
     case FIELD_BYTES: return text_check (field, *(const struct text *) at, place, why);
     case FIELD_RECORD: return fields_check (field->of, at, place, why);
+    case FIELD_REF: return fields_check (field->of, *(void *const *) at, place, why);
     case FIELD_LIST: return list_check (field, at, place, why);
     }
     return false;

@@ -81,6 +81,7 @@ static int put_value (msgpack_packer *to, const struct field *field, const void 
     case FIELD_TEXT: return msgpack_pack_str_with_body (to, text->ptr, text->len);
     case FIELD_BYTES: return msgpack_pack_bin_with_body (to, text->ptr, text->len);
     case FIELD_RECORD: return put_record (to, field->of, at);
+    case FIELD_REF: return put_record (to, field->of, *(void *const *) at);
     case FIELD_LIST: break;
     }
     return put_items (to, field, at);
@@ -211,6 +212,7 @@ static int get_value (const struct getter *get, const struct field *field, void 
     case FIELD_TEXT:
     case FIELD_BYTES: return get_text (get, &value, field, out);
     case FIELD_LIST: return get_list (get, field, out, &value, depth);
+    case FIELD_REF: out = *(void **) out = arena_alloc (get->arena, field->of->bytes); break;
     case FIELD_RECORD: break;
     }
     if (value.kind != VALUE_MAP)

@@ -155,7 +155,7 @@ static bool has_rung (const struct slice_receipt *receipt, struct text rung)
 {
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++)
-            if (text_equal (receipt->hosts.items[i].rungs.items[k].rung, rung))
+            if (text_equal (receipt->hosts.items[i].rungs.items[k]->rung, rung))
                 return true;
     return false;
 }

@@ -122,7 +122,7 @@ static const struct rung_receipt *receipt_of (const struct host_receipt *host, s
                                               const struct scene_attempt *attempt)
 {
     for (uint32_t i = 0; host && i < host->rungs.n; i++) {
-        const struct rung_receipt *at = &host->rungs.items[i];
+        const struct rung_receipt *at = host->rungs.items[i];
         if (at->pass == attempt->key.pass && at->attempt == attempt->key.attempt && text_equal (at->rung, rung))
             return at;
     }

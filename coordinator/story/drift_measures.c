@@ -404,7 +404,7 @@ static bool next_rung (const struct drift_comparison *work, struct text *rung)
     struct text next = { 0 };
     for (uint32_t i = 0; i < work->hosts.n; i++)
         for (uint32_t k = 0; work->hosts.receipts[i] && k < work->hosts.receipts[i]->rungs.n; k++) {
-            struct text name = work->hosts.receipts[i]->rungs.items[k].rung;
+            struct text name = work->hosts.receipts[i]->rungs.items[k]->rung;
             if (text_compare (name, *rung) > 0 && (next.len == 0 || text_compare (name, next) < 0))
                 next = name;
         }

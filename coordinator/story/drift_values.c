@@ -65,15 +65,15 @@ const struct rung_receipt *drift_attempt_next (const struct host_receipt *host, 
                                                uint32_t *at, bool each_pass)
 {
     while (*at < host->rungs.n) {
-        const struct rung_receipt *rung = &host->rungs.items[(*at)++];
+        const struct rung_receipt *rung = host->rungs.items[(*at)++];
         bool superseded = false;
         if (!counts (rung, query))
             continue;
         /* Attempts stand in order, so what supersedes this one is among the next few. */
-        for (uint32_t i = *at; i < host->rungs.n && text_equal (host->rungs.items[i].rung, rung->rung) && !superseded;
+        for (uint32_t i = *at; i < host->rungs.n && text_equal (host->rungs.items[i]->rung, rung->rung) && !superseded;
              i++)
-            superseded = counts (&host->rungs.items[i], query) &&
-                         (!each_pass || host->rungs.items[i].pass == rung->pass);
+            superseded = counts (host->rungs.items[i], query) &&
+                         (!each_pass || host->rungs.items[i]->pass == rung->pass);
         if (!superseded)
             return rung;
     }
@@ -112,8 +112,8 @@ struct drift_attempt drift_backend_attempt (const struct host_receipt *const *ho
     struct told_attempt best = { .hosts_n = 2 };
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; hosts[i] && k < hosts[i]->rungs.n; k++)
-            if (counts (&hosts[i]->rungs.items[k], query) && hosts[i]->rungs.items[k].backend.platform.len)
-                note_attempt (told, &hosts[i]->rungs.items[k], i + 1);
+            if (counts (hosts[i]->rungs.items[k], query) && hosts[i]->rungs.items[k]->backend.platform.len)
+                note_attempt (told, hosts[i]->rungs.items[k], i + 1);
     for (uint32_t i = 0; i < told->n; i++)
         if (told->items[i].hosts_n >= best.hosts_n)
             best = told->items[i];
@@ -126,7 +126,7 @@ static const struct observed_backend *backend_at (const struct drift_host_values
     const struct drift_attempt *at = &values->backend_at;
     const struct observed_backend *last = at->rung.len ? NULL : &host->backend.observed;
     for (uint32_t i = 0; at->rung.len && i < host->rungs.n; i++) {
-        const struct rung_receipt *rung = &host->rungs.items[i];
+        const struct rung_receipt *rung = host->rungs.items[i];
         if (counts (rung, values->query) && rung->pass == at->pass && text_equal (rung->rung, at->rung) &&
             rung->backend.platform.len)
             last = &rung->backend;

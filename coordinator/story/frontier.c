@@ -14,7 +14,7 @@ static struct latest latest_attempts (const struct host_receipt *host, struct te
 {
     struct latest latest = { 0 };
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        const struct rung_receipt *at = &host->rungs.items[i], **known = &latest.of[at->pass];
+        const struct rung_receipt *at = host->rungs.items[i], **known = &latest.of[at->pass];
         if (at->purpose == PURPOSE_ISOLATION) /* a part of the slice, to see who is at fault: it is no rung */
             continue;
         if (text_equal (at->rung, rung) && (*known == NULL || at->attempt > (*known)->attempt))

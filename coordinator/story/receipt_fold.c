@@ -10,7 +10,7 @@
 
 /* Where a run went, and how, in one line. Pure. */
 
-enum { SHOWN_BYTES = 512 };
+enum { SHOWN_BYTES = 512, ATTEMPTS_ALIKE = 1 << 14 };
 
 static struct text addresses_of (const struct plan *plan, struct arena *arena)
 {
@@ -127,6 +127,8 @@ struct receipt_fold *receipt_fold_create (const struct board *board)
     struct run_header *header = &fold->header;
     fold->board = board;
     arena_share_texts (&fold->arena);
+    fold->before = arena_alloc (&fold->arena, sizeof *fold->before);
+    fold->alike = arena_array (&fold->arena, ATTEMPTS_ALIKE, sizeof *fold->alike);
     fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     *header = (struct run_header){ .run = board->run,
                                    .slice = plan->slice,
@@ -216,33 +218,56 @@ static void fold_output_lost (struct receipt_fold *fold, const struct fact_outpu
 
 void receipt_fold_keep_cause (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
 {
-    struct rung_receipt *rung = receipt_rung_of (fold, verdict->host, key);
+    struct rung_receipt *rung = receipt_rung_own (fold, verdict->host, key);
     if (rung)
         receipt_fold_fill_cause (fold, verdict, rung);
+}
+
+static struct rung_receipt **place_alike (struct receipt_fold *fold, const struct result *result)
+{
+    uint64_t hash = (uint64_t) result->key.rung << 32 ^ result->duration_ms;
+    for (uint32_t i = 0; i < result->phases.n; i++)
+        hash = (hash ^ result->phases.items[i].value) * 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
+    return &fold->alike[(hash ^ hash >> 32) % ATTEMPTS_ALIKE];
+}
+
+/* One that is the same in all is kept once. */
+static struct rung_receipt *keep_attempt (struct receipt_fold *fold, struct rung_receipt *rung,
+                                          struct rung_receipt **alike)
+{
+    if (*alike && record_equal (&rung_receipt_record, rung, *alike))
+        return *alike;
+    uint64_t left_out = record_fit (&rung_receipt_record, rung);
+    struct rung_receipt *kept = arena_copy (&fold->arena, rung, sizeof *rung);
+    *alike = left_out ? NULL : kept;
+    fold->left_out += left_out;
+    return kept;
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
 {
     const struct result *result = &ended->result;
     struct host_fold *host = &fold->hosts[ended->host];
-    struct rung_receipt *rung = GROWING_ADD (&host->rungs);
-    *rung = (struct rung_receipt){ .rung = fold->board->plan.rungs.items[result->key.rung].id,
-                                   .pass = result->key.pass,
-                                   .attempt = result->key.attempt,
-                                   .duration_ms = result->duration_ms,
-                                   .phase = receipt_fold_copy_text (fold, result->phase),
-                                   .output_bytes = result->output_bytes,
-                                   .dropped_bytes = result->dropped_bytes,
-                                   .unsent_bytes = result->unsent_bytes,
-                                   .strays = result->strays,
-                                   .bad_lines = result->bad_lines };
-    receipt_fold_add_cache_view (fold, rung, result);
-    rung->purpose = attempt_key_equal (&fold->board->key, &result->key) ? fold->board->purpose : PURPOSE_CLIMB;
-    receipt_fold_fill_recovered (fold, host, rung);
-    receipt_fold_add_evidence (fold, host, rung, result);
-    fold->before = *rung;
+    struct rung_receipt **alike = place_alike (fold, result);
+    struct rung_receipt rung = { .rung = fold->board->plan.rungs.items[result->key.rung].id,
+                                 .pass = result->key.pass,
+                                 .attempt = result->key.attempt,
+                                 .duration_ms = result->duration_ms,
+                                 .phase = receipt_fold_copy_text (fold, result->phase),
+                                 .output_bytes = result->output_bytes,
+                                 .dropped_bytes = result->dropped_bytes,
+                                 .unsent_bytes = result->unsent_bytes,
+                                 .strays = result->strays,
+                                 .bad_lines = result->bad_lines };
+    fold->before = *alike && text_equal ((*alike)->rung, rung.rung) ? *alike : fold->before;
+    receipt_fold_add_cache_view (fold, &rung, result);
+    rung.purpose = attempt_key_equal (&fold->board->key, &result->key) ? fold->board->purpose : PURPOSE_CLIMB;
+    receipt_fold_fill_recovered (fold, host, &rung);
+    receipt_fold_add_evidence (fold, host, &rung, result);
+    *GROWING_ADD (&host->rungs) = fold->before = keep_attempt (fold, &rung, alike);
 }
 
+/* All that share it are of this pass, and those that did not pass are told apart next. */
 static void pass_rung (struct rung_receipt *rung)
 {
     rung->outcome = OUTCOME_PASSED;
@@ -254,7 +279,7 @@ static void pass_rung (struct rung_receipt *rung)
 
 static void fold_verdict (struct receipt_fold *fold, const struct attempt_key *key, const struct verdict *verdict)
 {
-    struct rung_receipt *rung = verdict->host < fold->board->plan.hosts.n ? receipt_rung_of (fold, verdict->host, key)
+    struct rung_receipt *rung = verdict->host < fold->board->plan.hosts.n ? receipt_rung_own (fold, verdict->host, key)
                                                                           : NULL;
     if (rung == NULL)
         return;
@@ -269,8 +294,8 @@ void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const st
     struct attempt_key key = { rung, PASS_ONCE, 0 };
     if (rung >= fold->board->plan.rungs.n || verdict->host >= fold->board->plan.hosts.n)
         return;
-    *GROWING_ADD (&fold->hosts[verdict->host].rungs) =
-        (struct rung_receipt){ .rung = fold->board->plan.rungs.items[rung].id, .pass = key.pass };
+    struct rung_receipt absent = { .rung = fold->board->plan.rungs.items[rung].id, .pass = key.pass };
+    *GROWING_ADD (&fold->hosts[verdict->host].rungs) = &absent; /* the verdict makes it its own */
     fold_verdict (fold, &key, verdict);
 }
 
@@ -287,9 +312,9 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
         return;
     }
     for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++) {
-        struct rung_receipt *rung = receipt_rung_of (fold, i, &ended->key);
+        struct rung_receipt **rung = receipt_rung_of (fold, i, &ended->key);
         if (rung)
-            pass_rung (rung);
+            pass_rung (*rung);
     }
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
@@ -454,7 +479,7 @@ void board_make_receipt (const struct board *board, struct arena *arena, struct 
     COPY_LIST (&out->generations, &fold->generations, arena);
     COPY_LIST (&out->recoveries, &fold->recoveries, arena);
     COPY_LIST (&out->violations, &fold->violations, arena);
-    uint64_t left_out = record_fit (&slice_receipt_record, out);
+    uint64_t left_out = fold->left_out + record_fit (&slice_receipt_record, out);
     if (left_out > 0)
         say_left_out (fold, left_out, arena, out);
     merge_normalise (out);

@@ -79,9 +79,9 @@ static bool has_failed (const struct receipt_fold *fold, const struct host_recei
 {
     bool failed = false, there = false;
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        bool same = text_equal (host->rungs.items[i].rung, fold->board->plan.rungs.items[rung].id);
+        bool same = text_equal (host->rungs.items[i]->rung, fold->board->plan.rungs.items[rung].id);
         if (same || !there)
-            failed = host->rungs.items[i].outcome != OUTCOME_PASSED;
+            failed = host->rungs.items[i]->outcome != OUTCOME_PASSED;
         there |= same;
     }
     return failed;
@@ -167,7 +167,7 @@ static struct text last_bytes (struct text text, uint32_t bytes)
 void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *host, struct rung_receipt *rung,
                                 const struct result *result)
 {
-    const struct rung_receipt *before = &fold->before;
+    const struct rung_receipt *before = fold->before;
     rung->memory = (struct memory_receipt){ result->peak_bytes, result->predicted_bytes, result->device_peak_bytes };
     rung->launch = fold->board->plan.rungs.items[result->key.rung].launch;
     record_copy (&backend_record, &rung->backend, &result->backend, &fold->arena);
@@ -195,7 +195,7 @@ void receipt_fold_add_evidence (struct receipt_fold *fold, struct host_fold *hos
 
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text)
 {
-    return text_copy (&fold->arena, text);
+    return text_copy (&fold->arena, text_clip (text, TEXT_MAX_BYTES));
 }
 
 void receipt_keep_list (const struct record *record, void *to, const void *from, const void *before,
@@ -227,14 +227,20 @@ static struct text receipt_rung_name (const struct receipt_fold *fold, uint32_t 
     return rung < fold->board->plan.rungs.n ? fold->board->plan.rungs.items[rung].id : (struct text){ 0 };
 }
 
-struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+struct rung_receipt **receipt_rung_of (const struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
 {
-    struct rung_receipt *rungs = fold->hosts[host].rungs.items;
+    struct rung_receipt **rungs = fold->hosts[host].rungs.items;
     for (uint32_t i = fold->hosts[host].rungs.n; i > 0; i--)
-        if (rungs[i - 1].pass == key->pass && rungs[i - 1].attempt == key->attempt &&
-            text_equal (rungs[i - 1].rung, receipt_rung_name (fold, key->rung)))
+        if (rungs[i - 1]->pass == key->pass && rungs[i - 1]->attempt == key->attempt &&
+            text_equal (rungs[i - 1]->rung, receipt_rung_name (fold, key->rung)))
             return &rungs[i - 1];
     return NULL;
+}
+
+struct rung_receipt *receipt_rung_own (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key)
+{
+    struct rung_receipt **rung = receipt_rung_of (fold, host, key);
+    return rung ? *rung = arena_copy (&fold->arena, *rung, sizeof **rung) : NULL;
 }
 
 /* ---- what was proved of metrics: of each pass of a rung its latest attempt counts ---- */
@@ -384,8 +390,8 @@ void receipt_fold_add_cache_view (struct receipt_fold *fold, struct rung_receipt
         if (keys[i].state == KEY_HIT)
             add_compile_time (fold, &keys[i]);
     }
-    receipt_keep_list (&cache_key_record, &rung->keys, &told, &fold->before.keys, &fold->arena);
-    receipt_keep_list (&finding_record, &rung->findings, &result->findings, &fold->before.findings, &fold->arena);
+    receipt_keep_list (&cache_key_record, &rung->keys, &told, &fold->before->keys, &fold->arena);
+    receipt_keep_list (&finding_record, &rung->findings, &result->findings, &fold->before->findings, &fold->arena);
 }
 
 /* ---- what the journal says of what was run again: retries, and parts of the slice by themselves ---- */
@@ -403,15 +409,16 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
 /* The attempts of this rung on this host that did not pass, and what followed each. */
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
-    const struct rung_receipt *before = host->rungs.items;
-    for (uint32_t i = 0; i + 1 < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++)
-        if (text_equal (before[i].rung, rung->rung) && before[i].outcome > OUTCOME_PASSED) {
-            struct text what = retried (fold, &before[i]);
+    for (uint32_t i = 0; i < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++) {
+        const struct rung_receipt *before = host->rungs.items[i];
+        if (text_equal (before->rung, rung->rung) && before->outcome > OUTCOME_PASSED) {
+            struct text what = retried (fold, before);
             *(struct text *) list_append (&rung->recovered, sizeof (struct text), &fold->arena) = text_format (
-                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before[i].pass),
-                before[i].attempt, enum_name_of (&outcome_names, before[i].outcome), TEXT_ARG (before[i].cause.text),
-                what.len ? "; " : "", TEXT_ARG (what));
+                &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before->pass), before->attempt,
+                enum_name_of (&outcome_names, before->outcome), TEXT_ARG (before->cause.text), what.len ? "; " : "",
+                TEXT_ARG (what));
         }
+    }
 }
 
 void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact)
@@ -449,7 +456,7 @@ void receipt_fold_apply_suspects (struct receipt_fold *fold, const struct fact_s
     struct isolate_ruling ruling;
     isolate_ruling_from_suspects (&fold->board->plan, named, &fold->arena, &ruling);
     for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++) {
-        struct rung_receipt *rung = receipt_rung_of (fold, i, &named->key);
+        struct rung_receipt *rung = receipt_rung_own (fold, i, &named->key);
         if (rung)
             name_host (fold, &ruling, i, rung);
     }

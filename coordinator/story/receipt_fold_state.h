@@ -25,7 +25,7 @@ struct host_fold {
     GROWING (struct result_note) notes;
     struct observed_backend backend;
     uint32_t attempts[SCOPE_SLICE + 1]; /* by scope: the number of the last one that told of its host; 0: none */
-    GROWING (struct rung_receipt) rungs;
+    GROWING (struct rung_receipt *) rungs;
 };
 /* What a host tells at a rung of which it says that all is done. */
 struct told_name {
@@ -51,7 +51,9 @@ struct receipt_fold {
     GROWING (struct recovery_receipt) recoveries;
     GROWING (struct violation_receipt) violations;
     GROWING (struct told_name) told;   /* by rung */
-    struct rung_receipt before;        /* the last attempt: equal lists are shared with the next */
+    struct rung_receipt *before;       /* the last attempt: equal lists are shared with the next */
+    struct rung_receipt **alike;       /* by numbers, the last attempt that had them: hosts alike share it */
+    uint64_t left_out;                 /* of lists of attempts, as too many */
     var_list policy, shown_policy;     /* of it; and without secrets */
     LIST_OF (struct cache_key) sealed; /* of the newest generation */
 };
@@ -70,7 +72,9 @@ void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const st
 struct text receipt_fold_copy_text (struct receipt_fold *fold, struct text text);
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what);
 /* NULL: none */
-struct rung_receipt *receipt_rung_of (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
+struct rung_receipt **receipt_rung_of (const struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
+/* The host's own now, to be changed; NULL: it has none. */
+struct rung_receipt *receipt_rung_own (struct receipt_fold *fold, uint32_t host, const struct attempt_key *key);
 
 /* A copy of a list; or that of `before`, which has to stay, if they are equal: what hosts of a slice say is much alike. */
 void receipt_keep_list (const struct record *record, void *to, const void *from, const void *before,

@@ -338,7 +338,7 @@ json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct
 static const char baseline_schema[] = "sliceup.drift-baseline/2";
 enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENSURE_ASCII };
 
-static struct rung_receipt kept_rung (const struct rung_receipt *rung)
+static struct rung_receipt *kept_rung (const struct rung_receipt *rung, struct arena *arena)
 {
     struct rung_receipt kept = { .rung = rung->rung,
                                  .pass = rung->pass,
@@ -352,7 +352,7 @@ static struct rung_receipt kept_rung (const struct rung_receipt *rung)
     kept.counters = rung->counters;
     kept.programs = rung->programs;
     kept.phases = rung->phases;
-    return kept;
+    return arena_copy (arena, &kept, sizeof kept);
 }
 
 static struct host_receipt kept_host (const struct host_receipt *host, struct arena *arena)
@@ -361,7 +361,7 @@ static struct host_receipt kept_host (const struct host_receipt *host, struct ar
     kept.notes.n = 0;
     kept.rungs.items = arena_array (arena, host->rungs.n, sizeof (*kept.rungs.items));
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        kept.rungs.items[i] = kept_rung (&host->rungs.items[i]);
+        kept.rungs.items[i] = kept_rung (host->rungs.items[i], arena);
     return kept;
 }
 

@@ -43,7 +43,7 @@ static const struct rung_receipt *last_at (const struct asked *asked, const stru
 {
     const struct rung_receipt *last = NULL;
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        const struct rung_receipt *rung = &host->rungs.items[i];
+        const struct rung_receipt *rung = host->rungs.items[i];
         if (rung->purpose != PURPOSE_ISOLATION && (!asked->rung.len || text_equal (rung->rung, asked->rung)))
             last = rung;
     }

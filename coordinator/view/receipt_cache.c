@@ -34,8 +34,8 @@ static const struct cache_view *view_of (const struct slice_receipt *receipt, st
 {
     const struct host_receipt *of = &receipt->hosts.items[host];
     for (uint32_t i = text_equal (of->run, run) ? of->rungs.n : 0; i-- > 0;)
-        if (of->rungs.items[i].cache_view.level != ENFORCEMENT_NONE)
-            return &of->rungs.items[i].cache_view;
+        if (of->rungs.items[i]->cache_view.level != ENFORCEMENT_NONE)
+            return &of->rungs.items[i]->cache_view;
     return NULL;
 }
 
@@ -113,9 +113,9 @@ static struct saving savings (const struct slice_receipt *receipt, struct text r
         const struct host_receipt *host = &receipt->hosts.items[i];
         bool restored = false;
         for (uint32_t k = 0; text_equal (host->run, run) && k < host->rungs.n; k++)
-            if (text_is (host->rungs.items[k].cache, "restored")) {
+            if (text_is (host->rungs.items[k]->cache, "restored")) {
                 restored = true;
-                receipt_cache_add_attempt (&host->rungs.items[k], &sum);
+                receipt_cache_add_attempt (host->rungs.items[k], &sum);
             }
         sum.restored_hosts += restored;
     }

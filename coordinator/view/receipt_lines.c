@@ -72,7 +72,7 @@ uint32_t receipt_lines_of_rung (const struct slice_receipt *receipt, struct text
     *lines = arena_array (arena, most, sizeof (**lines));
     for (uint32_t i = 0; i < receipt->hosts.n; i++)
         for (uint32_t k = 0; k < receipt->hosts.items[i].rungs.n; k++) {
-            const struct rung_receipt *at = &receipt->hosts.items[i].rungs.items[k];
+            const struct rung_receipt *at = receipt->hosts.items[i].rungs.items[k];
             if (!text_equal (at->rung, rung) || !text_equal (receipt->hosts.items[i].run, run))
                 continue;
             struct receipt_line *line = line_for (*lines, &n, at, receipt->hosts.items[i].host);
@@ -128,15 +128,15 @@ struct text receipt_kernel_at (const struct host_receipt *host, struct text rung
 {
     struct text path = { 0 };
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (host->rungs.items[i].backend.kernel_path.len && text_equal (host->rungs.items[i].rung, rung))
-            path = host->rungs.items[i].backend.kernel_path;
+        if (host->rungs.items[i]->backend.kernel_path.len && text_equal (host->rungs.items[i]->rung, rung))
+            path = host->rungs.items[i]->backend.kernel_path;
     return path;
 }
 
 bool receipt_tells_kernels (const struct host_receipt *host)
 {
     for (uint32_t i = 0; i < host->rungs.n; i++)
-        if (host->rungs.items[i].backend.kernel_path.len)
+        if (host->rungs.items[i]->backend.kernel_path.len)
             return true;
     return false;
 }
@@ -144,8 +144,8 @@ bool receipt_tells_kernels (const struct host_receipt *host)
 /* Is it the first attempt of a rung that `without` does not name, and its path this one? */
 static bool begins_rung (const struct host_receipt *host, uint32_t at, struct text without, struct text path)
 {
-    struct text rung = host->rungs.items[at].rung;
-    return (at == 0 || !text_equal (host->rungs.items[at - 1].rung, rung)) && !text_equal (rung, without) &&
+    struct text rung = host->rungs.items[at]->rung;
+    return (at == 0 || !text_equal (host->rungs.items[at - 1]->rung, rung)) && !text_equal (rung, without) &&
            text_equal (receipt_kernel_at (host, rung), path);
 }
 
@@ -156,7 +156,7 @@ static void add_rungs_of (const struct host_receipt *host, uint32_t from, struct
     for (uint32_t i = from; i < host->rungs.n; i++) {
         if (!begins_rung (host, i, without, path))
             continue;
-        buf_escaped_after (out, before, host->rungs.items[i].rung, 0);
+        buf_escaped_after (out, before, host->rungs.items[i]->rung, 0);
         before = ", ";
     }
 }
@@ -168,7 +168,7 @@ void receipt_kernels (const struct host_receipt *host, struct text without, stru
     if (!receipt_tells_kernels (host))
         buf_escaped (out, latest.len ? latest : TEXT_LIT ("not reported"), KERNEL_COLUMNS);
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        struct text path = receipt_kernel_at (host, host->rungs.items[i].rung);
+        struct text path = receipt_kernel_at (host, host->rungs.items[i]->rung);
         bool told = path.len == 0 || !begins_rung (host, i, without, path);
         for (uint32_t k = 0; k < i && !told; k++)
             told = begins_rung (host, k, without, path);
@@ -334,7 +334,7 @@ void receipt_executed (const struct host_receipt *host, struct buf *out)
 {
     const struct rung_receipt *before = NULL;
     for (uint32_t i = 0; i < host->rungs.n; i++) {
-        const struct rung_receipt *rung = &host->rungs.items[i];
+        const struct rung_receipt *rung = host->rungs.items[i];
         struct text why = why_executed (rung);
         if (why.len == 0 ||
             (before && text_equal (before->rung, rung->rung) && text_equal (before->interpreter, rung->interpreter)))

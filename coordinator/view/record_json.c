@@ -345,6 +345,7 @@ static void print_value (struct printing *printing, const struct field *field, c
     case FIELD_TEXT: json_put_text (*(const struct text *) at, printing->out); break;
     case FIELD_BYTES: print_hex (printing, *(const struct text *) at); break;
     case FIELD_RECORD: print_object (printing, field->of, at); break;
+    case FIELD_REF: print_object (printing, field->of, *(void *const *) at); break;
     case FIELD_LIST:
         if (is_object_list (field))
             print_variables (printing, field, at);
@@ -480,6 +481,9 @@ static int take_field (const json_t *json, const struct field *field, void *at, 
     case FIELD_ENUM: return take_enum (field->names, json, at, err);
     case FIELD_TEXT: return record_json_take_text (json, field->max, at, arena, err);
     case FIELD_RECORD: return record_from_json (field->of, json, at, arena, err);
+    case FIELD_REF:
+        *(void **) at = arena_alloc (arena, field->of->bytes);
+        return record_from_json (field->of, json, *(void **) at, arena, err);
     case FIELD_LIST: return take_list (json, field, at, arena, err);
     case FIELD_BYTES: break;
     }

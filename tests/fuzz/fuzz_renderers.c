@@ -93,6 +93,9 @@ static void fill_field (struct input *in, const struct field *field, void *at, u
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = take_text (in, field->max); break;
     case FIELD_RECORD: fill_record (in, field->of, at, depth + 1); break;
+    case FIELD_REF:
+        fill_record (in, field->of, *(void **) at = arena_alloc (in->arena, field->of->bytes), depth + 1);
+        break;
     case FIELD_LIST: fill_list (in, field, at, depth); break;
     }
 }

@@ -29,6 +29,12 @@ static void place_index (struct place *place, uint32_t index, struct arena *aren
     }
     place->field = field_describe_item (&place->field);
     place->at = (char *) list->items + index * bytes;
+    if (place->field.kind != FIELD_REF)
+        return;
+    void **ref = place->at;
+    *ref = *ref ? *ref : arena_alloc (arena, place->field.of->bytes);
+    place->at = *ref;
+    place->field.kind = FIELD_RECORD;
 }
 
 static struct place place_of (const struct record *record, const void *value, struct text path, struct arena *arena)
@@ -82,7 +88,8 @@ static void print_field (const struct field *field, const void *at, struct buf *
     case FIELD_ENUM: buf_puts (out, enum_name_of (field->names, *(const uint32_t *) at)); break;
     case FIELD_TEXT:
     case FIELD_BYTES: buf_printf (out, "%.*s", TEXT_ARG (*(const struct text *) at)); break;
-    case FIELD_RECORD: buf_puts (out, field_is_empty (field, at) ? "empty" : "set"); break;
+    case FIELD_RECORD:
+    case FIELD_REF: buf_puts (out, field_is_empty (field, at) ? "empty" : "set"); break;
     case FIELD_LIST:
         if (field->item == FIELD_RECORD && field->of->fields[0].kind != FIELD_TEXT) {
             buf_printf (out, "%" PRIu32, list->n);
@@ -140,6 +147,7 @@ void record_path_set (const struct record *record, void *value, struct text path
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) place.at = text_copy (arena, text); break;
     case FIELD_RECORD:
+    case FIELD_REF:
     case FIELD_LIST: /* emptied */
         assert_int_equal (text.len, 0);
         memset (place.at, 0, place.field.kind == FIELD_LIST ? sizeof (struct any_list) : place.field.of->bytes);

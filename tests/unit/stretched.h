@@ -47,6 +47,7 @@ static inline void stretch_field (const struct field *field, void *at, uint32_t 
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = stretched_text (reporter, field->max); break;
     case FIELD_RECORD: stretch (field->of, at, reporter, arena); break;
+    case FIELD_REF: stretch (field->of, *(void **) at = arena_alloc (arena, field->of->bytes), reporter, arena); break;
     case FIELD_LIST: stretch_list (field, at, reporter, arena); break;
     }
 }

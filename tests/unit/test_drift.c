@@ -26,19 +26,16 @@ static struct var *list (struct arena *arena, const struct var *from, uint32_t n
 static void add_rung (struct slice *slice, struct host_receipt *host, const char *rung, enum pass pass,
                       uint64_t compile_ms)
 {
-    struct rung_receipt *items = arena_array (&slice->arena, host->rungs.n + 1, sizeof (*items));
-    if (host->rungs.n)
-        memcpy (items, host->rungs.items, host->rungs.n * sizeof (*items));
+    struct rung_receipt *added = arena_alloc (&slice->arena, sizeof *added);
     struct named_number *phases = arena_array (&slice->arena, 2, sizeof (*phases));
     phases[0] = (struct named_number){ TEXT_LIT ("init"), 900 };
     phases[1] = (struct named_number){ TEXT_LIT ("compile"), compile_ms };
-    items[host->rungs.n] = (struct rung_receipt){
+    *added = (struct rung_receipt){
         .rung = text_of (rung), .pass = pass, .attempt = 1, .outcome = OUTCOME_PASSED, .duration_ms = compile_ms + 900
     };
-    items[host->rungs.n].phases.items = phases;
-    items[host->rungs.n].phases.n = 2;
-    host->rungs.items = items;
-    host->rungs.n++;
+    added->phases.items = phases;
+    added->phases.n = 2;
+    *(struct rung_receipt **) list_append (&host->rungs, sizeof added, &slice->arena) = added;
 }
 
 static void make (struct slice *slice, uint32_t hosts)
@@ -359,7 +356,7 @@ TEST_ON (slice, what_there_is_no_room_for_is_counted)
 static void run_on (struct slice *slice, uint32_t at, const char *rung, uint32_t devices, const char *kernels)
 {
     struct host_receipt *of = host (slice, at);
-    if (!text_is (of->rungs.items[of->rungs.n - 1].rung, rung))
+    if (!text_is (of->rungs.items[of->rungs.n - 1]->rung, rung))
         add_rung (slice, of, rung, PASS_ONCE, 12000);
     of->backend.observed = (struct observed_backend){ .platform = TEXT_LIT ("cpu"),
                                                       .platform_version = TEXT_LIT ("1"),
@@ -368,7 +365,7 @@ static void run_on (struct slice *slice, uint32_t at, const char *rung, uint32_t
                                                       .devices = devices,
                                                       .local_devices = 2,
                                                       .process_count = devices / 2 };
-    of->rungs.items[of->rungs.n - 1].backend = of->backend.observed;
+    of->rungs.items[of->rungs.n - 1]->backend = of->backend.observed;
 }
 
 TEST (who_ended_early_ran_on_no_other_backend)
@@ -381,22 +378,22 @@ TEST (who_ended_early_ran_on_no_other_backend)
             run_on (&slice, i, "sum", 8, "pallas");
     }
     assert_has (first_line (&slice, &plain), "no drift: 4 hosts");
-    host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("2");
+    host (&slice, 0)->rungs.items[0]->backend.platform_version = TEXT_LIT ("2");
     assert_string_equal (first_line (&slice, &plain), "h0: backend platform_version is 2, 3 others have 1");
-    host (&slice, 0)->rungs.items[0].backend.platform_version = TEXT_LIT ("1");
-    host (&slice, 3)->rungs.items[1].backend.kernel_path = TEXT_LIT ("reference");
+    host (&slice, 0)->rungs.items[0]->backend.platform_version = TEXT_LIT ("1");
+    host (&slice, 3)->rungs.items[1]->backend.kernel_path = TEXT_LIT ("reference");
     assert_string_equal (first_line (&slice, &plain), "h3: program sum/kernels is reference, 2 others have pallas");
-    host (&slice, 3)->rungs.items[1].backend.kernel_path = TEXT_LIT ("pallas");
+    host (&slice, 3)->rungs.items[1]->backend.kernel_path = TEXT_LIT ("pallas");
     for (uint32_t i = 1; i < 4; i++)
-        host (&slice, i)->rungs.items[0].backend.platform = (struct text){ 0 };
+        host (&slice, i)->rungs.items[0]->backend.platform = (struct text){ 0 };
     assert_has (first_line (&slice, &plain), "no drift: 4 hosts"); /* no rung is told by both groups */
     make (&later, 4);
     for (uint32_t i = 0; i < 4; i++)
         run_on (&later, i, "dense", 2, "native");
     drift_compare_receipts (&later.receipt, &slice.receipt, &plain, &later.arena, &later.drift);
     assert_int_equal (later.drift.findings, 0);
-    host (&later, 2)->rungs.items[0].backend.devices = 4;
-    host (&slice, 2)->rungs.items[0].backend.platform = TEXT_LIT ("cpu");
+    host (&later, 2)->rungs.items[0]->backend.devices = 4;
+    host (&slice, 2)->rungs.items[0]->backend.platform = TEXT_LIT ("cpu");
     drift_compare_receipts (&later.receipt, &slice.receipt, &plain, &later.arena, &later.drift);
     assert_int_equal (later.drift.findings, 1);
     done (&later);
@@ -427,7 +424,7 @@ TEST_ON (slice, measures_that_no_two_hosts_share_cost_no_memory)
     enum { HOSTS = 4000, PHASES = 4, BOUND_BYTES = 64 << 20 };
     make (slice, HOSTS);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        struct rung_receipt *rung = &host (slice, i)->rungs.items[0];
+        struct rung_receipt *rung = host (slice, i)->rungs.items[0];
         rung->phases.items = arena_array (&slice->arena, PHASES, sizeof (struct named_number));
         rung->phases.n = PHASES;
         for (uint32_t k = 0; k < PHASES; k++) /* of two hosts each */

@@ -35,8 +35,8 @@ static void make (struct slice *slice, const char *prefix, struct arena *arena)
         host->policy.observed.items = arena_copy (arena, &(struct var){ TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--a --b") },
                                                   sizeof (struct var));
         host->policy.observed.n = 1;
-        host->rungs.items = arena_copy (arena, &rung, sizeof (rung));
-        host->rungs.n = 1;
+        *(struct rung_receipt **) list_append (&host->rungs, sizeof (void *), arena) = arena_copy (arena, &rung,
+                                                                                                   sizeof rung);
     }
 }
 
@@ -61,7 +61,7 @@ TEST (who_is_named_is_not_normal)
     struct drift drift;
     struct buf *out = test_buf (t);
     make (&slice, "h", &t->arena);
-    slice.receipt.hosts.items[1].rungs.items[0].duration_ms = 250000;
+    slice.receipt.hosts.items[1].rungs.items[0]->duration_ms = 250000;
     drift_compare_hosts (&slice.receipt, &plain, &t->arena, &drift);
     drift_print (&drift, &(struct drift_subject){ .policy = "default" }, false, &(struct style){ .unicode = true },
                  out);
@@ -165,11 +165,11 @@ TEST (a_slower_rung_is_told_with_its_ratio)
     make (&now, "h", &t->arena);
     make (&before, "h", &t->arena);
     for (uint32_t i = 0; i < HOSTS; i++)
-        now.receipt.hosts.items[i].rungs.items[0].duration_ms = 14000; /* not half as much again */
+        now.receipt.hosts.items[i].rungs.items[0]->duration_ms = 14000; /* not half as much again */
     first_against (&now, &before, &drift, &t->arena);
     assert_int_equal (drift.findings, 0);
     for (uint32_t i = 0; i < HOSTS; i++)
-        now.receipt.hosts.items[i].rungs.items[0].duration_ms = 41000;
+        now.receipt.hosts.items[i].rungs.items[0]->duration_ms = 41000;
     assert_string_equal (first_against (&now, &before, &drift, &t->arena),
                          "h[0-3]: rung dense took 41 s, before 10 s (4.10 times)");
 }

@@ -10,7 +10,7 @@ struct story {
     struct run_header header;
     struct text rungs[2], names[HOSTS];
     struct host_receipt hosts[HOSTS];
-    struct rung_receipt attempts[HOSTS][2];
+    struct rung_receipt attempts[HOSTS][2], *places[HOSTS][2];
     struct var bundle[HOSTS][2], facts[HOSTS][2], observed[HOSTS][1], launched[HOSTS][1];
     struct slice_receipt receipt;
     struct explanation told;
@@ -48,7 +48,9 @@ static void fill_host (struct story *story, uint32_t i)
                                                         .kernel_path = TEXT_LIT ("reference"),
                                                         .devices = 32,
                                                         .local_devices = 4 };
-    host->rungs.items = story->attempts[i];
+    story->places[i][0] = &story->attempts[i][0];
+    story->places[i][1] = &story->attempts[i][1];
+    host->rungs.items = story->places[i];
     host->rungs.n = 2;
 }
 

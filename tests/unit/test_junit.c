@@ -10,7 +10,7 @@ struct world {
     struct slice_receipt receipt;
     struct run_header header;
     struct host_receipt hosts[HOSTS];
-    struct rung_receipt attempts[HOSTS][4];
+    struct rung_receipt attempts[HOSTS][4], *places[HOSTS][2];
     struct text rungs[2], names[HOSTS];
     struct rung_time time;
     struct buf xml;
@@ -42,7 +42,9 @@ static void world_open (struct world *world)
     for (uint32_t i = 0; i < HOSTS; i++) {
         world->hosts[i] = (struct host_receipt){ .run = TEXT_LIT ("0123"), .host = text_of (names[i]), .rank = i };
         world->attempts[i][0] = attempt (1, OUTCOME_PASSED, TEXT_LIT (""));
-        world->hosts[i].rungs.items = world->attempts[i];
+        world->places[i][0] = &world->attempts[i][0];
+        world->places[i][1] = &world->attempts[i][1];
+        world->hosts[i].rungs.items = world->places[i];
         world->hosts[i].rungs.n = 1;
     }
     buf_init (&world->xml, 1 << 20);
@@ -151,7 +153,7 @@ TEST (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory)
 {
     enum { MANY = 1024 };
     static struct host_receipt hosts[MANY];
-    static struct rung_receipt attempts[MANY];
+    static struct rung_receipt attempts[MANY], *places[MANY];
     static char causes[MANY][4];
     struct world world;
     struct receipt_line *lines;
@@ -161,8 +163,9 @@ TEST (test_hosts_that_each_have_a_cause_of_their_own_need_little_memory)
         causes[i][1] = (char) ('a' + i / 26 % 26);
         causes[i][2] = (char) ('a' + i / 676);
         attempts[i] = attempt (1, OUTCOME_FAILED, text_of (causes[i]));
+        places[i] = &attempts[i];
         hosts[i] = (struct host_receipt){
-            .run = TEXT_LIT ("0123"), .host = TEXT_LIT ("host"), .rank = i, .rungs = { &attempts[i], 1 }
+            .run = TEXT_LIT ("0123"), .host = TEXT_LIT ("host"), .rank = i, .rungs = { &places[i], 1 }
         };
     }
     world.receipt.hosts.items = hosts;

@@ -83,6 +83,19 @@ TEST (the_fold_tells_where_each_host_stands)
     board_destroy (fold);
 }
 
+/* Else what hosts say alike would be in memory once a host. */
+TEST (an_attempt_that_hosts_have_alike_is_kept_once_until_they_differ)
+{
+    struct slice_receipt receipt;
+    struct board *fold = failed_at_two (&t->arena, &receipt);
+    struct rung_receipt **first = receipt.hosts.items[0].rungs.items, **second = receipt.hosts.items[1].rungs.items;
+    assert_ptr_equal (first[0], second[0]);
+    assert_int_equal (first[1]->outcome, OUTCOME_PASSED);
+    assert_int_equal (second[1]->outcome, OUTCOME_FAILED);
+    assert_text (first[1]->cause.text, "");
+    board_destroy (fold);
+}
+
 TEST (a_failure_by_what_others_grant_is_always_rechecked)
 {
     struct signature known[] = { { .id = TEXT_LIT ("quota"), .recheck = true }, { .id = TEXT_LIT ("disk") } };
@@ -143,7 +156,7 @@ TEST (a_cold_pass_that_compiled_nothing_says_so)
     board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
     board_make_receipt (fold, &t->arena, &receipt);
-    assert_text (receipt.hosts.items[0].rungs.items[0].cache, "restored");
+    assert_text (receipt.hosts.items[0].rungs.items[0]->cache, "restored");
     receipt_text (&receipt, &(const struct drift_query){ 0 }, text);
     assert_has (text, "cold     passed         h0  compiled nothing: every program was in the "
                       "cache already\n");
@@ -174,7 +187,7 @@ TEST (what_was_saved_is_of_the_programs_that_were_found)
     board_apply (fold, &ended);
     end_pass (fold, result->key, NULL, 0);
     board_make_receipt (fold, &t->arena, &receipt);
-    assert_int_equal (receipt.hosts.items[0].rungs.items[0].keys.items[0].compile_ms, 1600);
+    assert_int_equal (receipt.hosts.items[0].rungs.items[0]->keys.items[0].compile_ms, 1600);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, text);
     assert_has (text, ": 1 program loaded instead of compiled, compile time saved 1.5 s (compiling "
                       "them again would take 1.6 s, loading took 100 ms)\n");
@@ -428,7 +441,7 @@ TEST (the_text_folds_hosts_and_shows_no_control_bytes)
     assert_true (text_has (&receipt, "passed         h[0-1]"));
     assert_true (text_has (&receipt, "exit status 3; whose: your program (certain)"));
     assert_true (text_has (&receipt, "not reached"));
-    receipt.hosts.items[1].rungs.items[1].cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
+    receipt.hosts.items[1].rungs.items[1]->cause.text = TEXT_LIT ("\x1b]52;c;evil\x07");
     assert_false (text_has (&receipt, "\x1b"));
     assert_false (text_has (&receipt, "\x07"));
     board_destroy (fold);
@@ -438,7 +451,7 @@ TEST (a_receipt_says_both_owners_and_reads_them_back)
 {
     struct slice_receipt receipt, again;
     struct board *fold = failed_at_two (&t->arena, &receipt);
-    struct cause *cause = &receipt.hosts.items[1].rungs.items[1].cause;
+    struct cause *cause = &receipt.hosts.items[1].rungs.items[1]->cause;
     struct err err = { 0 };
     struct buf *json = test_buf (t);
     cause->else_owner = OWNER_DEVICE;
@@ -447,7 +460,7 @@ TEST (a_receipt_says_both_owners_and_reads_them_back)
     receipt_json (&receipt, &(const struct drift_query){ 0 }, json);
     assert_has (json, "\"else_owner\": \"device\"");
     assert_int_equal (receipt_from_json (buf_as_text (json), &again, &t->arena, &err), 0);
-    assert_int_equal (again.hosts.items[1].rungs.items[1].cause.else_owner, OWNER_DEVICE);
+    assert_int_equal (again.hosts.items[1].rungs.items[1]->cause.else_owner, OWNER_DEVICE);
     board_destroy (fold);
 }
 
@@ -462,7 +475,7 @@ TEST (names_show_no_control_bytes)
                                              .pins_sha256 = TEXT_LIT ("0123456789abcdef"),
                                              .environment = TEXT_LIT ("other") };
         struct host_receipt *host = &receipt.hosts.items[1];
-        struct text *names[] = { &host->rungs.items[1].cause.signature, &setup.pins_sha256, &setup.pins,
+        struct text *names[] = { &host->rungs.items[1]->cause.signature, &setup.pins_sha256, &setup.pins,
                                  &host->backend.requested };
         *names[place] = TEXT_LIT ("a\x1b]52;c;evil\x07");
         host->backend.observed.platform = TEXT_LIT ("cpu");
@@ -494,17 +507,19 @@ TEST (a_canary_that_could_be_no_copy_says_why_and_one_that_was_not_to_be_does_no
     struct slice_receipt receipt;
     struct board *fold = failed_at_two (&t->arena, &receipt);
     assert_false (text_has (&receipt, "programs "));
+    struct rung_receipt **shared = &receipt.hosts.items[1].rungs.items[0];
+    *shared = arena_copy (&t->arena, *shared, sizeof **shared);
     for (uint32_t i = 0; i < 2; i++) {
-        receipt.hosts.items[i].rungs.items[0].interpreter = TEXT_LIT ("executed");
-        receipt.hosts.items[i].rungs.items[1].interpreter = TEXT_LIT ("copied");
+        receipt.hosts.items[i].rungs.items[0]->interpreter = TEXT_LIT ("executed");
+        receipt.hosts.items[i].rungs.items[1]->interpreter = TEXT_LIT ("copied");
     }
     assert_false (text_has (&receipt, "programs "));
     for (uint32_t i = 0; i < 2; i++)
-        receipt.hosts.items[i].rungs.items[1].interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
+        receipt.hosts.items[i].rungs.items[1]->interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
     assert_true (text_has (&receipt, "programs executed, not copied: two, since it made no copy in 5 s on h[0-1]\n"));
-    receipt.hosts.items[1].rungs.items[0].interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
+    receipt.hosts.items[1].rungs.items[0]->interpreter = TEXT_LIT ("executed: it made no copy in 5 s");
     assert_true (text_has (&receipt, ": one, since it made no copy in 5 s; two, since it made no copy in 5 s on h1\n"));
-    receipt.hosts.items[1].rungs.items[0].interpreter = TEXT_LIT ("executed: \x1b]52");
+    receipt.hosts.items[1].rungs.items[0]->interpreter = TEXT_LIT ("executed: \x1b]52");
     assert_true (text_has (&receipt, ": one, since \\x1b]52; two, since it made no copy in 5 s on h1\n"));
     board_destroy (fold);
 }
@@ -592,7 +607,7 @@ TEST (where_nothing_is_judged_anew_a_pass_that_never_ended_lacks_a_cause)
         begin_pass (board, one, PURPOSE_CLIMB);
         measure (board, one); /* h1 fails */
         board_make_receipt (board, &t->arena, &receipt);
-        assert_int_equal (receipt.hosts.items[1].rungs.items[0].cause.text.len > 0, keep == BOARD_JUDGED_EVIDENCE);
+        assert_int_equal (receipt.hosts.items[1].rungs.items[0]->cause.text.len > 0, keep == BOARD_JUDGED_EVIDENCE);
         board_destroy (board);
     }
 }
@@ -729,7 +744,7 @@ TEST (enforcement_is_that_of_the_latest_rung_with_a_cache)
     assert_true (text_has (
         &receipt, "kept from writing the cache by namespace+landlock on h0; convention only (cooperative) on h1\n"));
     assert_true (text_has (&receipt, "ways in which programs could still write the cache on h1: remount\n"));
-    const struct rung_receipt *rung = &receipt.hosts.items[0].rungs.items[1];
+    const struct rung_receipt *rung = receipt.hosts.items[0].rungs.items[1];
     assert_true (text_is (rung->cache_view.mount, "nfs4 rw s:/c") && rung->findings.n == 1);
     assert_true (rung->keys.n == 1 && rung->keys.items[0].state == KEY_HIT &&
                  text_is (rung->keys.items[0].parts.items[0].value, "0123abcd"));

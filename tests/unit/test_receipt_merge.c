@@ -78,11 +78,11 @@ TEST (contradicting_receipts_of_one_host_both_stay)
 TEST (an_attempt_that_stands_there_twice_names_its_host_once)
 {
     struct host_receipt host = one_host ("h0", "6.1", &t->arena);
-    struct rung_receipt twice[2] = { { .rung = TEXT_LIT ("one"), .pass = PASS_ONCE, .attempt = 1, .duration_ms = 5 } };
+    struct rung_receipt one = { .rung = TEXT_LIT ("one"), .pass = PASS_ONCE, .attempt = 1, .duration_ms = 5 },
+                        same = one;
     struct slice_receipt receipt = { 0 };
     struct receipt_line *lines;
-    twice[1] = twice[0];
-    host.rungs.items = twice;
+    host.rungs.items = (struct rung_receipt *[]){ &one, &same };
     host.rungs.n = 2;
     receipt.hosts.items = &host;
     receipt.hosts.n = 1;

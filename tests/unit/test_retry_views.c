@@ -241,8 +241,8 @@ TEST_ON (both, parts_stand_in_the_receipt_and_count_for_nothing)
         assert_int_equal (frontier_rung_outcome (host, TEXT_LIT ("all")), i == 3 ? OUTCOME_TIMED_OUT : OUTCOME_CASCADE);
         assert_int_equal (host->backend.observed.devices, 2 * HOSTS);
         for (uint32_t k = 0; k < host->rungs.n; k++)
-            assert_int_equal (host->rungs.items[k].purpose,
-                              host->rungs.items[k].attempt == 1 ? PURPOSE_CLIMB : PURPOSE_ISOLATION);
+            assert_int_equal (host->rungs.items[k]->purpose,
+                              host->rungs.items[k]->attempt == 1 ? PURPOSE_CLIMB : PURPOSE_ISOLATION);
     }
     struct buf *out = test_buf (t);
     receipt_text (&receipt, &(const struct drift_query){ 0 }, out);

@@ -15,7 +15,7 @@ struct world {
     struct slice_receipt receipt;
     struct run_header header;
     struct host_receipt receipts[HOSTS];
-    struct rung_receipt rungs[HOSTS];
+    struct rung_receipt rungs[HOSTS], *places[HOSTS];
     struct text rung;
     struct report report;
     struct arena arena;
@@ -44,7 +44,8 @@ static void world_open (struct world *world, const enum scene_mark marks[HOSTS],
         world->rungs[i] = (struct rung_receipt){ .rung = TEXT_LIT ("low"), .pass = PASS_ONCE, .attempt = 1 };
         if (marks[i] == MARK_CASCADE)
             world->rungs[i].cause.text = text_of (sentence);
-        world->receipts[i] = (struct host_receipt){ .rank = i, .rungs = { &world->rungs[i], 1 } };
+        world->places[i] = &world->rungs[i];
+        world->receipts[i] = (struct host_receipt){ .rank = i, .rungs = { &world->places[i], 1 } };
     }
     world->report = (struct report){ .receipt = &world->receipt, .scene = &world->scene, .hosts = world->hosts };
 }

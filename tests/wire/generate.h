@@ -113,6 +113,7 @@ static inline void generate_field (struct generator *g, const struct field *fiel
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = generate_text (g, field->max, field->kind == FIELD_BYTES); break;
     case FIELD_RECORD: generate_record (g, field->of, at); break;
+    case FIELD_REF: generate_record (g, field->of, *(void **) at = arena_alloc (g->arena, field->of->bytes)); break;
     case FIELD_LIST: generate_list (g, field, at); break;
     }
 }
