@@ -211,14 +211,6 @@ static void keep_worst (struct drift *out)
     out->left_out += over;
 }
 
-const struct drift_group *drift_item_beside (const struct drift_item *item)
-{
-    for (uint32_t i = 0; i < item->groups_n; i++)
-        if (item->groups[i].reference)
-            return &item->groups[i];
-    return item->verdict == DRIFT_DIFFERS && item->groups_n > 1 ? &item->groups[0] : NULL;
-}
-
 bool drift_is_incomplete (const struct drift *drift)
 {
     return drift->silent_n || drift->no_facts || drift->silences_n || drift->only_now_n || drift->only_before_n;
@@ -231,9 +223,8 @@ static void leave_out_named (struct drift *out)
     uint32_t n = 0;
     for (uint32_t i = 0; i < out->findings; i++) {
         const struct drift_item *item = &out->items[i];
-        const struct drift_group *beside = drift_item_beside (item);
         for (uint32_t g = 0; item->settled && g < item->groups_n; g++)
-            for (uint32_t k = 0; &item->groups[g] != beside && k < item->groups[g].hosts_n; k++)
+            for (uint32_t k = 0; &item->groups[g] != item->beside && k < item->groups[g].hosts_n; k++)
                 named[item->groups[g].hosts[k]] = true;
     }
     for (uint32_t i = 0; i < out->reference_n; i++)
@@ -263,6 +254,7 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
     drift_facts_judge (&work);
     if (!query->rung.len)
         drift_links_judge (&work);
+    mem_free (work.table.values);
     drift_measures_judge (&work, receipt);
     judge_topology (&work);
     if (!query->rung.len)

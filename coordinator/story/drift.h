@@ -60,6 +60,8 @@ struct drift_item {
     uint32_t order;             /* within the severity: lower is worse */
     struct drift_group *groups; /* largest first; among equals the reference, then that with the lowest rank */
     uint32_t groups_n;
+    const struct drift_group
+        *beside;        /* the others are told against it: the reference, or one of the largest; or NULL */
     double size;        /* OUTLIER, a CHANGED number: how many times what it should be, or a part of it; else 0 */
     uint32_t deviating; /* hosts that are not in the reference group */
     bool settled;       /* at least half of the hosts have one value */
@@ -118,8 +120,6 @@ void drift_compare_hosts (const struct slice_receipt *receipt, const struct drif
 /* What changed from `before` to `now`, on the hosts that both have. */
 void drift_compare_receipts (const struct slice_receipt *now, const struct slice_receipt *before,
                              const struct drift_query *query, struct arena *arena, struct drift *out);
-/* What the other groups are told against: the reference, or one of the groups that are equally large; NULL: nothing. */
-const struct drift_group *drift_item_beside (const struct drift_item *item);
 /* A number alone, or with a word behind it that all values of a fact will share: "16384 kB". */
 bool drift_parse_number (struct text text, double *number);
 /* Is there anything for which absence would have to be evidence? */

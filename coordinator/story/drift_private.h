@@ -4,8 +4,8 @@
 
 #include "coordinator/story/drift.h"
 
-/* drift_table.c - what many hosts say, sorted by a hash of fact and value, and then by host: equal statements stand together
- * and are one value, values of one name are one fact. Statements with equal hashes count as equal: among ten
+/* drift_table.c - what many hosts say, found by a hash of fact and value: equal statements are one value, values of one
+ * name are one fact. Statements with equal hashes count as equal: among ten
  * million different ones that happens by chance once in 300,000 comparisons, and a host that could make one up could as
  * well say what the others say. Knows no rules. Pure; lives in the arena. */
 
@@ -27,8 +27,8 @@ struct drift_value {
     enum drift_section section;
     struct text name, text;   /* name: without the section's word */
     uint64_t fact_hash, hash; /* of section and name; of all three */
-    uint32_t *hosts;          /* that say it, rising */
-    uint32_t hosts_n;
+    uint32_t *hosts;          /* that say it, rising; once the table is finished */
+    uint32_t hosts_n, last;   /* last: of them */
 };
 
 struct drift_fact {
@@ -41,25 +41,25 @@ struct drift_fact {
 };
 
 struct drift_statement {
-    uint64_t hash;
-    const struct var *said;
-    uint32_t host;
-    enum drift_section section;
+    uint32_t value, host;
 };
 
 struct drift_table {
     struct arena *arena;
     uint32_t hosts_n;
-    struct drift_statement *statements; /* until it is finished */
-    uint32_t statements_n, statements_capacity;
+    struct drift_value
+        *values; /* as they are first said, freed by who reads them last; and their slots, from 1, or 0 */
+    uint32_t *slots, values_n, values_capacity, slots_n;
+    struct drift_statement *said;
+    uint32_t said_n, said_capacity;
     struct drift_fact *facts; /* by section and name */
-    uint32_t facts_n;
+    uint32_t facts_n, facts_room;
     bool *tells[SECTION_N]; /* does the host say anything of this section? */
     uint32_t reporting_n[SECTION_N];
 };
 
 void drift_table_init (struct drift_table *table, uint32_t hosts, struct arena *arena);
-/* `host` is an index; `vars` stay where they are until the comparison ends. */
+/* `host` is an index, and none comes after a larger one; texts stay where they are until the comparison ends. */
 void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n);
 /* The host would have told something of this section, had there been anything. */

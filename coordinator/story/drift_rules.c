@@ -128,7 +128,17 @@ static int worst_first (const void *a, const void *b)
     return order ? order : text_compare (x->fact, y->fact);
 }
 
+static const struct drift_group *group_beside (const struct drift_item *item)
+{
+    for (uint32_t i = 0; i < item->groups_n; i++)
+        if (item->groups[i].reference)
+            return &item->groups[i];
+    return item->verdict == DRIFT_DIFFERS && item->groups_n > 1 ? &item->groups[0] : NULL;
+}
+
 void drift_items_sort (struct drift *drift)
 {
+    for (uint32_t i = 0; i < drift->n; i++)
+        drift->items[i].beside = group_beside (&drift->items[i]);
     sort_items (drift->items, drift->n, sizeof (*drift->items), worst_first);
 }

@@ -5,6 +5,8 @@
 #define XXH_INLINE_ALL /* no library of its own: one function is used */
 #include <xxhash.h>
 
+enum { SLOTS_FIRST = 1024 };
+
 const char *const drift_section_words[SECTION_N] = { "fact",  "bundle",   "policy",  "backend",
                                                      "setup", "launched", "package", "program" };
 
@@ -34,40 +36,59 @@ void drift_table_note_reported (struct drift_table *table, enum drift_section se
     table->tells[section][host] = true;
 }
 
+/* Where the value with this hash is, or would be put. */
+static uint32_t *slot_of (const struct drift_table *table, uint64_t hash)
+{
+    uint64_t at = hash;
+    while (table->slots[at & (table->slots_n - 1)] &&
+           table->values[table->slots[at & (table->slots_n - 1)] - 1].hash != hash)
+        at++;
+    return &table->slots[at & (table->slots_n - 1)];
+}
+
+static void widen (struct drift_table *table)
+{
+    if (table->values_n * 2 < table->slots_n)
+        return;
+    mem_free (table->slots);
+    table->slots_n = table->slots_n ? 4 * table->slots_n : SLOTS_FIRST;
+    table->slots = mem_array (table->slots_n, sizeof (*table->slots));
+    for (uint32_t v = 0; v < table->values_n; v++)
+        *slot_of (table, table->values[v].hash) = v + 1;
+}
+
+/* What a host says twice it says once. */
+static void drift_table_say (struct drift_table *table, const struct drift_value *said, uint32_t host)
+{
+    widen (table);
+    uint32_t *slot = slot_of (table, said->hash);
+    if (!*slot) {
+        table->values = mem_room (table->values, table->values_n, &table->values_capacity, SLOTS_FIRST, sizeof *said);
+        table->values[table->values_n] = *said;
+        *slot = ++table->values_n;
+    } else if (table->values[*slot - 1].last == host)
+        return;
+    table->values[*slot - 1].last = host;
+    table->values[*slot - 1].hosts_n++;
+    table->said = mem_room (table->said, table->said_n, &table->said_capacity, SLOTS_FIRST, sizeof (*table->said));
+    table->said[table->said_n++] = (struct drift_statement){ *slot - 1, host };
+}
+
 void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
                       uint32_t n)
 {
     if (n)
         drift_table_note_reported (table, section, host);
     for (uint32_t i = 0; i < n; i++) {
-        table->statements = mem_room (table->statements, table->statements_n, &table->statements_capacity, 1024,
-                                      sizeof (*table->statements));
-        table->statements[table->statements_n++] = (struct drift_statement){
-            drift_hash (vars[i].value, drift_hash (vars[i].name, section)), &vars[i], host, section
-        };
+        uint64_t fact = drift_hash (vars[i].name, section);
+        drift_table_say (table,
+                         &(struct drift_value){ .section = section,
+                                                .name = vars[i].name,
+                                                .text = vars[i].value,
+                                                .fact_hash = fact,
+                                                .hash = drift_hash (vars[i].value, fact) },
+                         host);
     }
-}
-
-/* By hash, digit by digit from the lowest, and within a hash still by host: a million statements take a tenth of what
- * qsort needs for them. */
-static void sort_statements (struct drift_statement *statements, uint32_t n)
-{
-    enum { BITS = 11, DIGITS = 1 << BITS, PASSES = 6 };
-    _Static_assert(PASSES % 2 == 0 && PASSES * BITS >= 64, "they end where they began, and no bit is left out");
-    struct drift_statement *spare = mem_array (n, sizeof (*spare)), *from = statements, *to = spare;
-    for (uint32_t pass = 0; pass < PASSES; pass++) {
-        uint32_t at[DIGITS + 1] = { 0 };
-        for (uint32_t i = 0; i < n; i++)
-            at[1 + (from[i].hash >> pass * BITS) % DIGITS]++;
-        for (uint32_t digit = 1; digit < DIGITS; digit++)
-            at[digit] += at[digit - 1];
-        for (uint32_t i = 0; i < n; i++)
-            to[at[(from[i].hash >> pass * BITS) % DIGITS]++] = from[i];
-        struct drift_statement *sorted = to;
-        to = from;
-        from = sorted;
-    }
-    mem_free (spare);
 }
 
 /* Numbers alone: the names of ten thousand values of one fact are all the same. */
@@ -85,34 +106,24 @@ static int drift_table_by_name (const void *a, const void *b)
     return x->section != y->section ? (int) x->section - (int) y->section : text_compare (x->name, y->name);
 }
 
-/* What a host says twice it says once. */
-static struct drift_value *make_values (struct drift_table *table, uint32_t *n)
+static void give_hosts (struct drift_table *table)
 {
-    const struct drift_statement *sorted = table->statements;
-    uint32_t *hosts = arena_array (table->arena, table->statements_n, sizeof (*hosts));
-    for (uint32_t i = 0; i < table->statements_n; i++)
-        *n += i == 0 || sorted[i].hash != sorted[i - 1].hash;
-    struct drift_value *values = arena_array (table->arena, *n, sizeof (*values));
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < table->statements_n; i++) {
-        const struct drift_statement *one = &sorted[i];
-        if (i == 0 || one->hash != one[-1].hash)
-            values[at++] = (struct drift_value){ .section = one->section,
-                                                 .name = one->said->name,
-                                                 .text = one->said->value,
-                                                 .fact_hash = drift_hash (one->said->name, one->section),
-                                                 .hash = one->hash,
-                                                 .hosts = hosts };
-        else if (one->host == one[-1].host)
-            continue;
-        *hosts++ = one->host;
-        values[at - 1].hosts_n++;
-    }
-    return values;
+    struct drift_value *values = table->values;
+    uint32_t *hosts = arena_array (table->arena, table->said_n, sizeof (*hosts));
+    for (uint32_t v = 0; v < table->values_n; hosts += values[v++].hosts_n)
+        values[v].hosts = hosts;
+    for (uint32_t v = 0; v < table->values_n; v++)
+        values[v].hosts_n = 0;
+    for (uint32_t i = 0; i < table->said_n; i++)
+        values[table->said[i].value].hosts[values[table->said[i].value].hosts_n++] = table->said[i].host;
+    mem_free (table->said);
+    mem_free (table->slots);
 }
 
 static void add_fact (struct drift_table *table, struct drift_value *values, uint32_t n)
 {
+    table->facts = arena_room (table->arena, table->facts, table->facts_n, &table->facts_room, 256,
+                               sizeof *table->facts);
     struct drift_fact *fact = &table->facts[table->facts_n++];
     *fact = (struct drift_fact){ .section = values->section, .name = values->name, .values = values, .values_n = n };
     for (uint32_t i = 0; i < n; i++)
@@ -123,21 +134,18 @@ static void add_fact (struct drift_table *table, struct drift_value *values, uin
 
 void drift_table_finish (struct drift_table *table)
 {
-    uint32_t n = 0;
-    if (table->statements_n == 0)
+    uint32_t n = table->values_n;
+    if (n == 0)
         return;
-    sort_statements (table->statements, table->statements_n);
-    struct drift_value *values = make_values (table, &n);
+    struct drift_value *values = table->values;
+    give_hosts (table);
     qsort (values, n, sizeof (*values), by_fact_and_host);
-    table->facts = arena_array (table->arena, n, sizeof (*table->facts));
     for (uint32_t from = 0, to = 0; from < n; from = to) {
         while (to < n && values[to].fact_hash == values[from].fact_hash)
             to++;
         add_fact (table, values + from, to - from);
     }
     qsort (table->facts, table->facts_n, sizeof (*table->facts), drift_table_by_name);
-    mem_free (table->statements);
-    table->statements = NULL;
 }
 
 struct text drift_fact_label (enum drift_section section, struct text name, struct arena *arena)

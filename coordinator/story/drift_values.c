@@ -191,7 +191,7 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
     const struct rung_receipt *rung;
     uint32_t n = 0, most = 0;
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));)
-        most += 1 + rung->programs.n;
+        most += (rung->backend.kernel_path.len > 0) + rung->programs.n;
     struct var *vars = arena_array (values->arena, most, sizeof (*vars));
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));) {
         drift_values_add_program (values, vars, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
@@ -234,13 +234,18 @@ static struct drift_var_list vars_but_as_set (const struct drift_host_values *va
                                               bool facts)
 {
     const var_list *from = facts ? &host->facts : &host->policy.observed;
-    struct var *vars = arena_array (values->arena, from->n, sizeof *vars);
+    struct var *vars = NULL; /* until one is left out */
     uint32_t n = 0;
-    for (uint32_t i = 0; i < from->n; i++)
-        if (!is_as_set (&host->policy, &from->items[i], facts, values->arena) &&
-            !is_of_its_slice (values->query, from->items[i].name))
-            vars[n++] = from->items[i];
-    return (struct drift_var_list){ vars, n };
+    for (uint32_t i = 0; i < from->n; i++) {
+        bool as_set = is_as_set (&host->policy, &from->items[i], facts, values->arena) ||
+                      is_of_its_slice (values->query, from->items[i].name);
+        if (as_set && !vars)
+            vars = memcpy (arena_array (values->arena, from->n, sizeof *vars), from->items, n * sizeof *vars);
+        else if (vars && !as_set)
+            vars[n] = from->items[i];
+        n += !as_set;
+    }
+    return (struct drift_var_list){ vars ? vars : from->items, n };
 }
 
 static void add_launched (const struct drift_host_values *values, const var_list *from, const char *behind,

@@ -11,7 +11,7 @@ const char drift_sentence_pins_missing[] =
 
 uint32_t drift_minorities (const struct drift_item *item)
 {
-    return item->groups_n - (drift_item_beside (item) != NULL);
+    return item->groups_n - (item->beside != NULL);
 }
 
 const struct drift_group *drift_minority_next (const struct drift_item *item, uint32_t *at)
@@ -20,7 +20,7 @@ const struct drift_group *drift_minority_next (const struct drift_item *item, ui
         /* Outliers stand farthest first; everything else largest first. */
         uint32_t index = item->verdict == DRIFT_OUTLIER ? *at : item->groups_n - 1 - *at;
         (*at)++;
-        if (&item->groups[index] != drift_item_beside (item))
+        if (&item->groups[index] != item->beside)
             return &item->groups[index];
     }
     return NULL;
@@ -156,7 +156,7 @@ static bool add_words (struct text value, struct text reference, const struct dr
 static void say_difference (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = drift_item_beside (item);
+    const struct drift_group *reference = item->beside;
     struct text beside = reference ? reference->value : (struct text){ 0 };
     buf_puts (out, group->absent ? ": no " : ": ");
     drift_sentence_add_fact (item, out);
@@ -183,7 +183,7 @@ static void say_difference (const struct drift *drift, const struct drift_item *
 static void say_not_pinned (const struct drift *drift, const struct drift_item *item, const struct drift_group *group,
                             const struct drift_sentence_limits *limits, struct buf *out)
 {
-    const struct drift_group *reference = drift_item_beside (item);
+    const struct drift_group *reference = item->beside;
     buf_printf (out, group->absent ? ": no %.*s" : ": %.*s is ", TEXT_ARG (item->fact));
     if (!group->absent)
         drift_sentence_add_value (group->value, item->pinned, limits, out);
@@ -197,7 +197,7 @@ static void say_not_pinned (const struct drift *drift, const struct drift_item *
 
 static void say_outlier (const struct drift_item *item, const struct drift_group *group, struct buf *out)
 {
-    const struct drift_group *others = drift_item_beside (item);
+    const struct drift_group *others = item->beside;
     double times = item->median > 0 ? group->number / item->median : 0;
     buf_puts (out, ": ");
     if (item->rung.len)
