@@ -27,7 +27,7 @@ static enum board_keep run_receipt_keep (const struct run_dir *dir)
 int receipt_build (const struct run_dir *dir, struct board **board, struct arena *arena, struct slice_receipt *out,
                    struct err *err)
 {
-    *board = board_create (run_receipt_keep (dir));
+    *board = board_create (run_receipt_keep (dir) & ~BOARD_HISTORY);
     if (run_facts_each (dir, board_take_fact, *board, err) < 0)
         return -1;
     board_make_receipt (*board, arena, out);

@@ -85,12 +85,13 @@ static void apply_opened (struct board *board, const struct fact *fact)
     board->version = text_copy (&board->arena, opened->version);
     board->hosts = arena_array (&board->arena, board->plan.hosts.n, sizeof (struct board_host));
     board->rungs = arena_array (&board->arena, board->plan.rungs.n, sizeof (struct board_rung));
-    if (board->keep != BOARD_EVIDENCE)
+    if (board->keep & BOARD_JUDGED)
         board->judge = preliminary_judge_create (&board->plan);
-    board->words = board_words_create ();
+    if (board->keep & BOARD_HISTORY)
+        board->words = board_words_create ();
     board->opened_wall_ms = fact->wall_ms;
     board->opened = true;
-    if (board->keep != BOARD_JUDGED_STATE)
+    if (board->keep & BOARD_RECEIPT)
         board->evidence = receipt_fold_create (board);
     board_all_changed (board, 0);
 }

@@ -44,6 +44,7 @@ struct board_host {
      * as there are fewer; of the others the newest. */
     LIST_OF (struct board_attempt) attempts;
     uint32_t attempts_room, attempts_left_out;
+    uint32_t tried;                         /* how many rungs, from the first, it was to try */
     LIST_OF (struct board_host_fact) facts; /* what it last told of itself */
     uint32_t facts_room;
     enum board_life life;
@@ -180,9 +181,16 @@ struct board_compiling {
     uint64_t compile_ms; /* of all passes */
 };
 
-/* JUDGED_STATE: where the run stands; results of a pass that runs are judged as they come. EVIDENCE: also all that a
- * receipt is made of; for a run that has ended nothing has to be judged anew, for another JUDGED_EVIDENCE does. */
-enum board_keep { BOARD_JUDGED_STATE, BOARD_EVIDENCE, BOARD_JUDGED_EVIDENCE };
+/* What is kept beside where the run stands. HISTORY: each host's attempts and facts, which are drawn. JUDGED: results of a
+ * pass that runs are judged as they come; of a run that has ended nothing has to be. RECEIPT: all that one is made of. */
+enum board_keep {
+    BOARD_HISTORY = 1,
+    BOARD_JUDGED = 2,
+    BOARD_RECEIPT = 4,
+    BOARD_JUDGED_STATE = BOARD_HISTORY | BOARD_JUDGED,
+    BOARD_EVIDENCE = BOARD_HISTORY | BOARD_RECEIPT,
+    BOARD_JUDGED_EVIDENCE = BOARD_EVIDENCE | BOARD_JUDGED
+};
 
 struct preliminary_judge;
 struct board_words;
@@ -190,7 +198,7 @@ struct receipt_fold;
 struct board {
     uint64_t revision;         /* facts applied, soft ones too; what a fact changed carries it */
     uint64_t metrics_changed;  /* revisions */
-    struct board_words *words; /* each text of the history once */
+    struct board_words *words; /* each text of the history once; NULL: there is no history */
     enum board_keep keep;
     struct receipt_fold *evidence;   /* once it is opened, where it is kept */
     struct preliminary_judge *judge; /* once it is opened; NULL: nothing is judged before its pass has ended */

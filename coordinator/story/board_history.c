@@ -69,10 +69,19 @@ static struct board_attempt *attempt_of (struct board_host *host, const struct a
     return NULL;
 }
 
+/* Is there a history? */
+static bool note_tried (struct board *board, uint32_t host, const struct attempt_key *key)
+{
+    if (board->hosts[host].tried <= key->rung)
+        board->hosts[host].tried = key->rung + 1;
+    return board->words;
+}
+
 void board_history_begin (struct board *board, uint32_t host, const struct attempt_key *key, uint64_t at_ms)
 {
-    *new_attempt (
-        &board->hosts[host]) = (struct board_attempt){ .key = *key, .purpose = board->purpose, .began_ms = at_ms };
+    struct board_attempt attempt = { .key = *key, .purpose = board->purpose, .began_ms = at_ms };
+    if (note_tried (board, host, key))
+        *new_attempt (&board->hosts[host]) = attempt;
 }
 
 static void keep_spans (struct board *board, struct board_attempt *attempt, const struct result *result)
@@ -144,6 +153,9 @@ void board_count_compiling (struct board *board, const struct result *result)
 void board_history_judge (struct board *board, uint32_t host, const struct board_attempt *verdict)
 {
     struct board_attempt *attempt = attempt_of (&board->hosts[host], &verdict->key);
+    board_host_changed (board, host);
+    if (!note_tried (board, host, &verdict->key))
+        return;
     if (attempt == NULL) {
         attempt = new_attempt (&board->hosts[host]);
         *attempt = *verdict;
@@ -154,15 +166,6 @@ void board_history_judge (struct board *board, uint32_t host, const struct board
     attempt->ended = attempt->judged = true;
     attempt->outcome = verdict->outcome;
     attempt->owner = verdict->owner;
-    board_host_changed (board, host);
-}
-
-static bool was_tried (const struct board_host *host, uint32_t rung)
-{
-    for (uint32_t i = 0; i < host->attempts.n; i++)
-        if (host->attempts.items[i].key.rung == rung)
-            return true;
-    return false;
 }
 
 /* Since its loss nothing was heard of it, not even if a new worker of it has a key. */
@@ -211,7 +214,7 @@ void board_history_close (struct board *board, enum outcome outcome, uint64_t at
                                              : host->joins ? OUTCOME_LOST
                                                            : OUTCOME_BLOCKED,
                                   .next = going_on_advice (&board->plan, &host->asked, i, up, host->why, &arena) };
-        if ((lost || known_bad.len) && !host->accounted && !was_tried (host, rung))
+        if ((lost || known_bad.len) && !host->accounted && host->tried <= rung)
             close_host (board, &verdict, at_ms);
     }
 }

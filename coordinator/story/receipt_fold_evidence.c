@@ -409,9 +409,12 @@ static struct text retried (const struct receipt_fold *fold, const struct rung_r
 /* The attempts of this rung on this host that did not pass, and what followed each. */
 void receipt_fold_fill_recovered (struct receipt_fold *fold, const struct host_fold *host, struct rung_receipt *rung)
 {
-    for (uint32_t i = 0; i < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++) {
+    uint32_t from = host->rungs.n; /* those of one rung stand together */
+    while (from > 0 && text_equal (host->rungs.items[from - 1]->rung, rung->rung))
+        from--;
+    for (uint32_t i = from; i < host->rungs.n && rung->purpose != PURPOSE_ISOLATION; i++) {
         const struct rung_receipt *before = host->rungs.items[i];
-        if (text_equal (before->rung, rung->rung) && before->outcome > OUTCOME_PASSED) {
+        if (before->outcome > OUTCOME_PASSED) {
             struct text what = retried (fold, before);
             *(struct text *) list_append (&rung->recovered, sizeof (struct text), &fold->arena) = text_format (
                 &fold->arena, "%s attempt %u %s: %.*s%s%.*s", enum_name_of (&pass_names, before->pass), before->attempt,
