@@ -20,16 +20,14 @@ enum {
 enum bootstrap_event {
     BOOTSTRAP_PROTOCOL_NOTHING, /* all bytes are used up */
     BOOTSTRAP_PROTOCOL_HOST,    /* its architecture is right */
-    BOOTSTRAP_PROTOCOL_HAVE,    /* the bundle is there already */
     BOOTSTRAP_PROTOCOL_WANT,    /* send its bytes, then bootstrap_protocol_note_sent. `changed`: another is there */
-    BOOTSTRAP_PROTOCOL_PLACED,  /* the bundle arrived complete and is in place */
-    BOOTSTRAP_PROTOCOL_READY,   /* the worker is being started; the launch line was appended to the replies */
+    BOOTSTRAP_PROTOCOL_READY,   /* it is there, and is being started; the launch line was appended to the replies */
     BOOTSTRAP_PROTOCOL_ANSWER,  /* `line` is the worker's answer */
     BOOTSTRAP_PROTOCOL_CUT_OFF, /* `line` says how it cannot reach the coordinator; it waits for another launch line */
     BOOTSTRAP_PROTOCOL_REFUSED, /* `step` and the error say why; nothing more will come */
 };
 
-enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_READY, AWAITS_ANSWER, ANSWERED, OVER };
+enum bootstrap_state { AWAITS_HOST, AWAITS_BUNDLE, UPLOADS, SENT, AWAITS_ANSWER, ANSWERED, OVER };
 
 struct bootstrap_protocol {
     const struct request *request; /* borrowed, as the next, until the protocol has ended */
@@ -38,7 +36,7 @@ struct bootstrap_protocol {
     enum step step; /* of a refusal */
     char line[BOOTSTRAP_PROTOCOL_LINE_MAX_BYTES + 1];
     size_t line_len;
-    bool too_long, changed;
+    bool too_long, changed, brought;
     size_t noise_bytes;
     char remark[BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES + 1]; /* the last noise, unchanged: often the reason of a failure */
 };
@@ -53,18 +51,8 @@ void bootstrap_protocol_note_sent (struct bootstrap_protocol *protocol); /* the 
 /* The remote program ended early: always a refusal; `how`: "exit status 1". */
 void bootstrap_protocol_note_end (struct bootstrap_protocol *protocol, const char *how, struct err *err);
 
-/* ---- bootstrap ---- */
-
-/* The fixed command that a courier runs on a host. Spec: docs/spec/launch.md, "Courier and bootstrap".
- *
- * It is the same for every host and run: what varies goes over its standard input. The host may have any login shell,
- * so it is one line without single quotes, backslashes or exclamation marks (csh and fish read those even in quotes);
- * it runs in /bin/sh, which may be dash, bash or busybox. */
-
-extern const char bootstrap_script[];  /* for sh -c */
-extern const char bootstrap_command[]; /* the same as a command line: exec /bin/sh -c '<script>' */
-
-/* The output of `uname -m` that this build's worker needs. */
-extern const char bootstrap_machine[];
+/* The fixed command that a courier runs on a host: bootstrap.sh in one line. */
+extern const char bootstrap_script[];  /* for sh -c 'eval "$1"' sh: it is told its own text */
+extern const char bootstrap_command[]; /* all of it as a command line: exec /bin/sh -c 'eval "$1"' sh '<script>' */
 
 #endif

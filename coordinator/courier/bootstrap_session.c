@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "common/io/clock.h"
@@ -91,6 +92,7 @@ struct session {
     struct courier_input *input;
     struct transport *transport;
     struct bootstrap_protocol protocol;
+    struct utsname machine; /* this one, as the host must be one */
     enum phase phase;
     uint64_t until_ms;        /* end of this phase; UINT64_MAX: the other side ends it */
     bool tied, carries, idle; /* idle: nothing is carried now */
@@ -190,6 +192,8 @@ static void begin_upload (struct session *session)
         reporter_send_remark (session->reporter,
                               "the worker bundle on the host did not match its sha256, so it is uploaded "
                               "again. Its disk may be damaged, or another user may write there");
+    if (session->reporter->step == STEP_START)
+        reporter_send_step (session->reporter, STEP_UPLOAD, "the worker bundle to arrive");
     reporter_set_awaited (session->reporter, "the worker bundle to arrive");
     if (open_bundle (session, &err) < 0)
         bootstrap_session_refuse (session, STEP_UPLOAD, &err);
@@ -255,10 +259,6 @@ static void bootstrap_session_take_event (struct session *session, enum bootstra
         reporter_send_step (session->reporter, STEP_UPLOAD, "the host to look for the worker bundle");
         break;
     case BOOTSTRAP_PROTOCOL_WANT: begin_upload (session); break;
-    case BOOTSTRAP_PROTOCOL_HAVE:
-    case BOOTSTRAP_PROTOCOL_PLACED:
-        reporter_send_step (session->reporter, STEP_LIBRARIES, "the host to test the worker");
-        break;
     case BOOTSTRAP_PROTOCOL_READY: reporter_send_step (session->reporter, STEP_START, "the worker's answer"); break;
     case BOOTSTRAP_PROTOCOL_ANSWER: bootstrap_session_take_answer (session); break;
     case BOOTSTRAP_PROTOCOL_CUT_OFF: take_cut_off (session); break;
@@ -353,8 +353,11 @@ static void bootstrap_session_take_end (struct session *session, const char *how
         bootstrap_session_finish (session, lost);
         return;
     }
-    bool silent = session->protocol.state == AWAITS_HOST && session->transport->ops->explain;
-    if (!silent || !session->transport->ops->explain (tail, &step, &err))
+    bool (*explain) (struct text received, enum step * step, struct err * err) = session->transport->ops->explain;
+    if (!explain && !*session->protocol.remark)
+        (void) text_to_c (text_clip (transport_last_line (tail), BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES),
+                          session->protocol.remark, sizeof session->protocol.remark);
+    if (!explain || session->protocol.state != AWAITS_HOST || !explain (tail, &step, &err))
         bootstrap_protocol_note_end (&session->protocol, how, &err);
     bootstrap_session_refuse (session, step, &err);
 }
@@ -483,7 +486,7 @@ static void session_begin (struct session *session)
         session->until_ms = UINT64_MAX;
         reporter_send_carries (session->reporter, "");
     } else if (!carry_now || carry_link (session, "", &err) == 0)
-        bootstrap_protocol_begin (&session->protocol, request, bootstrap_machine, &session->to_send);
+        bootstrap_protocol_begin (&session->protocol, request, session->machine.machine, &session->to_send);
     else
         bootstrap_session_refuse (session, STEP_LINK, &err);
 }
@@ -500,6 +503,7 @@ void bootstrap_session_run (struct request *request, struct reporter *reporter, 
                                .bundle_fd = -1,
                                .end.status = -1 };
     buf_init (&session.to_send, PIECE_BYTES + REQUEST_LAUNCH_MAX_BYTES + REQUEST_PATH_MAX_BYTES + 256);
+    (void) uname (&session.machine);
     session_begin (&session);
     run (&session);
     if (session.bundle_fd >= 0)

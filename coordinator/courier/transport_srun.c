@@ -195,9 +195,10 @@ static void arguments_of (struct arguments *arguments, const struct request *req
     if (getenv ("SLURM_JOB_ID"))
         transport_srun_add (arguments, "--overlap", NULL);
     transport_srun_add (arguments, "--nodelist=", request->host);
-    const char *const fixed[] = { "--nodes=1",    "--ntasks=1", "--job-name=sliceup",
-                                  "--unbuffered", "--chdir=/",  "--export=PATH,HOME,LANG,TZ",
-                                  "/bin/sh",      "-c",         bootstrap_script };
+    const char *const fixed[] = {
+        "--nodes=1", "--ntasks=1", "--job-name=sliceup", "--unbuffered", "--chdir=/",     "--export=PATH,HOME,LANG,TZ",
+        "/bin/sh",   "-c",         "eval \"$1\"",        "sh",           bootstrap_script
+    };
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         transport_srun_add (arguments, fixed[i], NULL);
 }

@@ -236,8 +236,12 @@ class File(BundleTest):
                 worker.write_bytes(content)
                 done = subprocess.run([str(worker), "preflight", "--brief"], stdin=subprocess.DEVNULL, capture_output=True,
                                       text=True, timeout=60)
-                self.assertEqual((4, ""), (done.returncode, done.stderr), done.stdout)
-                self.assertRegex(done.stdout, rf"\Athe worker's file in {self.bundle} is damaged \(.*\): copy it there again\n\Z")
+                self.assertEqual((4, ""), (done.returncode, done.stdout), done.stderr)
+                self.assertRegex(done.stderr, rf"\Asliceup-worker: the worker's file in {self.bundle} is damaged \(.*\): copy it there again\n\Z")
+                done = subprocess.run([str(worker), "join", "--else", "/bin/echo", "instead", "0", "0"], stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual((0, ""), (done.returncode, done.stderr))
+                self.assertRegex(done.stdout, rf"\Ainstead 4 the worker's file in {self.bundle} is damaged \(.*\): copy it there again\n\Z")
 
     def test_what_is_no_worker_makes_no_bundle(self):
         out = self.lab.root / "none.bundle"
@@ -437,8 +441,12 @@ class Bare(BundleTest):
         without = f"umount /dev/null; rm /dev/null; exec {self.worker} preflight --brief"
         brief = self.inside("sh", "-c", without, status=3)
         self.assertRegex(brief, r"\A/dev/null cannot be opened .*mknod.*\n\Z")
-        brief = self.inside("sh", "-c", f"umount /proc; exec {self.worker} preflight --brief", status=3)
-        self.assertRegex(brief, r"\A/proc is not mounted .*: mount -t proc proc /proc\n\Z")
+        brief = self.inside("sh", "-c", f"umount /proc; exec {self.worker} preflight --brief 2>&1", status=3)
+        self.assertRegex(brief, r"\Asliceup-worker: /proc is not mounted .*: mount -t proc proc /proc\n\Z")
+
+    def test_a_worker_that_was_brought_asks_for_that_before_it_joins(self):
+        without = f"umount /dev/null; rm /dev/null; exec {self.worker} join --else /bin/echo instead 0 0"
+        self.assertRegex(self.inside("sh", "-c", without), r"\Ainstead 3 /dev/null cannot be opened .*mknod.*\n\Z")
 
     def test_only_libraries_of_the_bundle_are_mapped_also_when_names_are_resolved(self):
         hub = socket.create_server(("127.0.0.1", 0))

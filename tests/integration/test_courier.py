@@ -27,9 +27,6 @@ BOUND_S = 60
 
 # What a bundle may hold: the worker of this build, and what a host may refuse it for. All of it is the head.
 START = """#!/bin/sh
-case $1 in
-preflight) {preflight} ;;
-esac
 {join}
 exit
 """
@@ -38,9 +35,14 @@ exit
 JOIN = f'exec {WORKER} "$@"'
 
 
-def make_bundle(path, preflight="exit 0", join=JOIN, padding=0):
+# What cannot become a worker becomes what stands behind --else, whose last two words are a status and a sentence then
+# (worker/process/self.h).
+ELSE = "shift 2; exec " + " ".join(f'"${{{{{n}}}}}"' for n in range(1, 13)) + ' {} "{}"'
+
+
+def make_bundle(path, join=JOIN, padding=0):
     """A bundle whose worker is the one of this build, so many bytes longer."""
-    text = START.format(preflight=preflight, join=join).encode()
+    text = START.format(join=join).encode()
     path.write_bytes(gzip.compress(text + os.urandom(padding), compresslevel=1, mtime=0))
     return path
 
@@ -211,8 +213,7 @@ class Carrying(unittest.TestCase):
 class Arriving(Carrying):
     def test_a_known_key_is_let_in_and_the_worker_outlives_the_courier(self):
         courier = self.carried(self.order(self.server()))
-        self.assertEqual(["resolve", "connect", "host-key", "authentication", "shell", "upload", "libraries", "start",
-                          "join"], courier.steps())
+        self.assertEqual(["resolve", "connect", "host-key", "authentication", "shell", "upload", "start", "join"], courier.steps())
 
     def test_the_bundle_travels_once(self):
         server = self.server()
@@ -259,7 +260,7 @@ class Arriving(Carrying):
         self.carried(order)
         place = self.place()
         good = place.read_bytes()
-        for changed in (b"", good.replace(b"exit 0", b"exit 7"), b"#!/bin/sh\ntouch " + bytes(self.root / "evil") + b"\n" + good):
+        for changed in (b"", good.replace(b"\nexit\n", b"\nexit 7\n"), b"#!/bin/sh\ntouch " + bytes(self.root / "evil") + b"\n" + good):
             with self.subTest(changed=len(changed)):
                 place.write_bytes(changed)
                 courier = self.carried(self.order(server))
@@ -892,12 +893,30 @@ class Hosts(Carrying):
         lab.wait_for((self.directory / "bundles").is_dir, "the bootstrap to come so far", 20)
 
     def test_what_the_worker_says_a_host_lacks_is_passed_on(self):
-        self.bundle = make_bundle(self.root / "picky.bundle", preflight="echo python3 is missing: install it; exit 3")
+        self.bundle = make_bundle(self.root / "picky.bundle", join=ELSE.format(3, "python3 is missing: install it"))
         self.refused(self.order(self.server()), "libraries", "python3 is missing: install it")
 
+    def test_one_whose_libraries_are_damaged_is_brought_anew(self):
+        self.bundle = lab.BUILD / "bin" / "sliceup-worker.bundle"
+        name, head = self.bundle.with_suffix(".bundle.head").read_text().split()
+        order = {**self.order(self.server()), "bundle_sha256": name, "bundle_head_bytes": int(head)}
+        self.carried(order)
+        image = self.place().read_bytes()
+        self.place().write_bytes(image[:-9] + bytes([image[-9] ^ 1]) + image[-8:])
+        courier = self.carried(order)
+        self.assertIn("did not match its sha256", courier.wait_for("found")["found"])
+        self.assertEqual(["upload", "start", "upload", "start", "join"], courier.steps()[-5:])
+        self.assertEqual(image, self.place().read_bytes())
+
+    def test_one_that_is_damaged_again_is_brought_once(self):
+        self.bundle = make_bundle(self.root / "bad.bundle", join=ELSE.format(4, "its libc is bad"))
+        self.refused(self.order(self.server()), "libraries", "its libc is bad")
+        again = self.refused(self.order(self.server("again")), "libraries", "its libc is bad")
+        self.assertEqual(["upload", "start", "upload", "start"], again.steps()[-4:])
+
     def test_a_worker_that_does_not_run_is_refused(self):
-        self.bundle = make_bundle(self.root / "broken.bundle", preflight="echo no such loader >&2; exit 127")
-        self.refused(self.order(self.server()), "libraries", "no such loader")
+        self.bundle = make_bundle(self.root / "broken.bundle", join="echo no such loader >&2; exit 127")
+        self.refused(self.order(self.server()), "start", "exit status 127", "no such loader")
 
     def test_a_worker_that_falls_before_it_answers_is_refused(self):
         self.bundle = make_bundle(self.root / "falls.bundle", join="echo bad luck >&2; exit 7")

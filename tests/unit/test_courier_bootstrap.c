@@ -38,12 +38,14 @@ static void run_words (const char *const argv[], const char *in, const char *out
 static void run_shell (const struct scene *scene, size_t shell)
 {
     posix_spawn_file_actions_t actions;
-    const char *argv[5] = { 0 };
+    const char *argv[7] = { 0 };
     size_t n = 0;
     pid_t pid;
     int status;
     for (; shells[shell].argv[n]; n++)
         argv[n] = shells[shell].argv[n];
+    argv[n++] = "eval \"$1\"";
+    argv[n++] = "sh";
     argv[n] = bootstrap_script;
     assert_int_equal (posix_spawn_file_actions_init (&actions), 0);
     assert_int_equal (posix_spawn_file_actions_addopen (&actions, 0, scene->input, O_RDONLY, 0), 0);
@@ -64,7 +66,7 @@ static void scene_open (struct scene *scene)
     snprintf (scene->bundle, sizeof scene->bundle, "%s/bundle", scene->folder);
     snprintf (scene->directory, sizeof scene->directory, "%s/host", scene->folder);
     buf_init (&scene->said, 1 << 20);
-    static const char worker[] = "#!/bin/sh\ncase $1 in preflight) exit 0;; join) echo \"joined $(umask)\";; esac\n";
+    static const char worker[] = "#!/bin/sh\necho \"$1 $(umask)\"\n";
     snprintf (scene->worker, sizeof scene->worker, "%s/worker", scene->folder);
     assert_int_equal (atomic_file_write (scene->worker, worker, sizeof worker - 1, 0755, &err), 0);
     run_words ((const char *const[]){ "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
@@ -96,7 +98,7 @@ static const char *session (struct scene *scene, size_t shell, const char *sha25
     assert_int_equal (file_read (scene->bundle, &bundle, &err), 0);
     char hex[DIGEST_HEX_BYTES];
     struct stat worker;
-    buf_printf (&input, "%s %s %d %zu %s\n", NONCE, sha256 ? sha256 : name_of (scene, hex),
+    buf_printf (&input, "%s %s %d %zu %s join\n", NONCE, sha256 ? sha256 : name_of (scene, hex),
                 stat (scene->worker, &worker) == 0 ? (int) worker.st_size : 0, bundle.len, scene->directory);
     buf_add (&input, bundle.ptr, bundle.len - (size_t) cut_bytes);
     assert_int_equal (atomic_file_write (scene->input, input.ptr, input.len, 0600, &err), 0);
@@ -122,10 +124,10 @@ TEST_ON (scene, every_shell_takes_the_bundle_and_becomes_the_worker)
         mode_t mask = umask (027);
         const char *said = session (scene, i, NULL, 0);
         says (said, SAID "host ");
-        says (said, SAID "want\n" SAID "placed\n" SAID "ready\njoined 0027\n");
+        says (said, SAID "want\n" SAID "placed\njoin 0027\n");
         said = session (scene, i, NULL, 0);
         umask (mask);
-        says (said, SAID "have\n" SAID "ready\njoined 0027\n");
+        says (said, SAID "have\njoin 0027\n");
         assert_int_equal (folder_remove (scene->directory, NULL), 0);
     }
     assert_true (tried > 0);
@@ -164,7 +166,7 @@ TEST_ON (scene, every_shell_runs_nothing_that_was_put_in_the_bundles_place)
             continue;
         says (session (scene, i, NULL, 0), SAID "want\n");
         assert_int_equal (atomic_file_write (place, evil, sizeof evil - 1, 0700, NULL), 0);
-        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\n" SAID "ready\njoined");
+        says (session (scene, i, NULL, 0), SAID "want changed\n" SAID "placed\njoin");
         assert_has_not (&scene->said, "evil");
         assert_int_equal (unlink (place), 0);
         assert_int_equal (mkdir (place, 0700), 0);
@@ -178,13 +180,54 @@ TEST_ON (scene, every_shell_runs_nothing_that_was_put_in_the_bundles_place)
     }
 }
 
+/* A worker that becomes what stands behind --else (worker/process/self.h), as one whose file is damaged does. */
+static void say_else (struct scene *scene, int status)
+{
+    struct err err;
+    LOCAL_BUF worker = { .max = 4096 };
+    buf_puts (&worker, "#!/bin/sh\nshift 2; exec ");
+    for (int word = 1; word <= 12; word++)
+        buf_printf (&worker, "\"${%d}\" ", word); /* all but the last two */
+    buf_printf (&worker, "%d \"its libc  is bad\"\n", status);
+    assert_int_equal (atomic_file_write (scene->worker, worker.ptr, worker.len, 0755, &err), 0);
+    run_words ((const char *const[]){ "gzip", "-nc", scene->worker, NULL }, "/dev/null", scene->bundle);
+}
+
+TEST_ON (scene, every_shell_brings_a_damaged_worker_anew_once_and_then_refuses_it)
+{
+    char hex[DIGEST_HEX_BYTES], place[256];
+    for (size_t i = 0; i < SHELLS; i++) {
+        if (access (shells[i].path, X_OK) != 0)
+            continue;
+        say_else (scene, 4);
+        snprintf (place, sizeof place, "%s/bundles/%s", scene->directory, name_of (scene, hex));
+        says (session (scene, i, NULL, 0), SAID "want\n" SAID "placed\n" SAID "refused libraries its libc is bad\n");
+        assert_int_equal (access (place, X_OK), 0);
+        says (session (scene, i, NULL, 0), SAID "have\n" SAID "want changed\n"); /* and reads what follows as it */
+        assert_int_equal (folder_remove (scene->directory, NULL), 0);
+    }
+}
+
+TEST_ON (scene, every_shell_refuses_a_worker_that_finds_that_it_cannot_work)
+{
+    for (size_t i = 0; i < SHELLS; i++) {
+        if (access (shells[i].path, X_OK) != 0)
+            continue;
+        say_else (scene, 3);
+        says (session (scene, i, NULL, 0), SAID "want\n" SAID "placed\n" SAID "refused libraries its libc is bad\n");
+        says (session (scene, i, NULL, 0), SAID "have\n" SAID "refused libraries its libc is bad\n");
+        assert_int_equal (folder_remove (scene->directory, NULL), 0);
+    }
+}
+
 /* Quotes would end it, newlines break csh, '!' and '\' mean something to csh and fish even between quotes. */
 TEST (the_command_is_one_line_that_every_login_shell_passes_on)
 {
     size_t len = strlen (bootstrap_script);
     assert_null (strpbrk (bootstrap_script, "'\\!\n\r\t"));
     assert_true (len < 8192);
-    assert_memory_equal (bootstrap_command, "exec /bin/sh -c '", 17);
-    assert_memory_equal (bootstrap_command + 17, bootstrap_script, len);
-    assert_string_equal (bootstrap_command + 17 + len, "'");
+    static const char lead[] = "exec /bin/sh -c 'eval \"$1\"' sh '";
+    assert_memory_equal (bootstrap_command, lead, sizeof lead - 1);
+    assert_memory_equal (bootstrap_command + sizeof lead - 1, bootstrap_script, len);
+    assert_string_equal (bootstrap_command + sizeof lead - 1 + len, "'");
 }

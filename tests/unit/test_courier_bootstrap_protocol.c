@@ -59,21 +59,20 @@ static void expect (const struct scene *scene, size_t n, const enum bootstrap_ev
 }
 
 static const enum bootstrap_event whole[] = { BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_WANT,
-                                              BOOTSTRAP_PROTOCOL_PLACED, BOOTSTRAP_PROTOCOL_READY,
-                                              BOOTSTRAP_PROTOCOL_ANSWER };
+                                              BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER };
 
 TEST (any_splits_of_the_bytes_mean_the_same)
 {
     static const char said[] = "Welcome!\n\n" OURS "host x86_64 6.1.0-1\nnoise\r\nprompt> " OURS "want\n" OURS
-                               "placed\n" OURS "ready\r\n{\"other\":1}\n" ANSWER "\nwhatever\n";
+                               "placed\r\n{\"other\":1}\n" ANSWER "\nwhatever\n";
     for (uint64_t seed = 1; seed <= 500; seed++) {
         struct scene scene;
         struct rng rng = rng_seed (seed);
         begin (&scene);
         receive (&scene, said, sizeof said - 1, &rng, 1 + seed % 40);
-        expect (&scene, 5, whole);
+        expect (&scene, 4, whole);
         assert_string_equal (scene.bootstrap_protocol.line, ANSWER);
-        assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d\n{launch}\n");
+        assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d join\n{launch}\n");
         buf_release (&scene.sent);
     }
 }
@@ -82,10 +81,22 @@ TEST (a_host_that_has_the_bundle_is_sent_nothing_more)
 {
     struct scene scene;
     begin (&scene);
-    receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" OURS "ready\n" ANSWER "\n");
-    expect (&scene, 4,
-            (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_HAVE, BOOTSTRAP_PROTOCOL_READY,
-                                      BOOTSTRAP_PROTOCOL_ANSWER });
+    receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" ANSWER "\n");
+    expect (&scene, 3,
+            (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER });
+    buf_release (&scene.sent);
+}
+
+TEST (a_worker_that_is_damaged_is_brought_anew_and_gets_its_launch_line_again)
+{
+    struct scene scene;
+    begin (&scene);
+    receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" OURS "want changed\n" OURS "placed\n" ANSWER "\n");
+    expect (&scene, 5,
+            (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_WANT,
+                                      BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER });
+    assert_true (scene.bootstrap_protocol.changed);
+    assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d join\n{launch}\n{launch}\n");
     buf_release (&scene.sent);
 }
 
@@ -122,6 +133,9 @@ TEST (refusals_have_their_step_and_words)
         { OURS "ready\n", STEP_SHELL, "out of turn" },
         { OURS "host x86_64 6.1\n" OURS "placed\n", STEP_UPLOAD, "out of turn" },
         { OURS "host x86_64 6.1\n" OURS "ready\n", STEP_UPLOAD, "out of turn" },
+        { OURS "host x86_64 6.1\n" OURS "have\n" OURS "refused libraries no\n", STEP_LIBRARIES, "no" },
+        { OURS "host x86_64 6.1\n" OURS "have\n" OURS "have\n", STEP_START, "out of turn" },
+        { OURS "host x86_64 6.1\n" OURS "want\n" OURS "placed\n" OURS "want\n", STEP_START, "out of turn" },
         { OURS "\n", STEP_SHELL, "out of turn" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -132,7 +146,7 @@ TEST (refusals_have_their_step_and_words)
         assert_int_equal (scene.bootstrap_protocol.step, cases[i].step);
         assert_has (scene.err.text, cases[i].words);
         size_t before = scene.n;
-        receive_text (&scene, OURS "host x86_64 6.1\n" OURS "ready\n" ANSWER "\n"); /* nothing more comes of it */
+        receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" ANSWER "\n"); /* nothing more comes of it */
         assert_int_equal (scene.n, before);
         buf_release (&scene.sent);
     }

@@ -12,7 +12,7 @@
 
 /* `sliceup-worker preflight`: checks whether this host has what a worker needs, before one is started.
  *
- * One line a check, or JSON; with --brief only one line if something is missing (the bootstrap quotes it). A note does
+ * One line a check, or JSON; with --brief only one line if something is missing. A note does
  * not prevent a start. Judging is pure: a test can give it any host. Exit status: 0 nothing is missing, 1 could not
  * print, 2 usage, 3 something is missing. */
 
@@ -71,6 +71,8 @@ bool preflight_is_ready (const struct preflight *preflight);
 void preflight_sentence (const struct preflight *preflight, struct buf *out);
 
 int preflight_main (int argc, char **argv);
+/* In the worker itself, before it joins. The error is the sentence; `directory` and `python` may be NULL. */
+int preflight_demand (const char *directory, const char *python, struct err *err);
 
 /* ---- probe.c, probe_rung.c ---- */
 

@@ -222,14 +222,6 @@ void preflight_sentence (const struct preflight *preflight, struct buf *out)
         buf_printf (out, " (and %u more problems: run sliceup-worker preflight)", missing - 1);
 }
 
-static void say_brief (const struct preflight *preflight)
-{
-    LOCAL_BUF line = { .max = 2 * LINE_BYTES };
-    preflight_sentence (preflight, &line);
-    if (line.len)
-        printf ("%s\n", buf_c (&line));
-}
-
 static void say_lines (const struct preflight *preflight)
 {
     for (uint32_t i = 0; i < preflight->n; i++) {
@@ -277,16 +269,32 @@ static bool preflight_read_options (int argc, char **argv, struct options *optio
            !(options->brief && options->json);
 }
 
-/* Every start waits for the brief answer, so it skips checks that give only notes. */
+/* Every start waits for this, so it skips checks that give only notes. */
+int preflight_demand (const char *directory, const char *python, struct err *err)
+{
+    LOCAL_MEM struct host_check_results *host = mem_alloc (sizeof *host);
+    LOCAL_BUF line = { .max = 2 * LINE_BYTES };
+    struct preflight preflight;
+    host_check_run (host, directory, python);
+    preflight_judge (&preflight, host, python != NULL);
+    preflight_sentence (&preflight, &line);
+    arena_release (&preflight.arena);
+    return line.len ? err_set (err, ERR_REFUSED, "%s", buf_c (&line)) : 0;
+}
+
 static int look_and_say (const struct options *options)
 {
     LOCAL_MEM struct host_check_results *host = mem_alloc (sizeof *host);
     struct preflight preflight;
-    host_check_run (host, options->directory, options->python || options->brief ? options->python : "python3");
-    if (!options->brief)
-        host_check_pid_namespace (host);
+    struct err err = { 0 };
+    if (options->brief) {
+        int rc = preflight_demand (options->directory, options->python, &err);
+        return rc < 0 && puts (err.text) < 0 ? EXIT_NOT_SAID : rc < 0 ? EXIT_MISSING : EXIT_READY;
+    }
+    host_check_run (host, options->directory, options->python ? options->python : "python3");
+    host_check_pid_namespace (host);
     preflight_judge (&preflight, host, options->python != NULL);
-    (options->json ? say_json : options->brief ? say_brief : say_lines) (&preflight);
+    (options->json ? say_json : say_lines) (&preflight);
     bool ready = preflight_is_ready (&preflight), said = fflush (stdout) == 0 && !ferror (stdout);
     arena_release (&preflight.arena);
     return !said ? EXIT_NOT_SAID : ready ? EXIT_READY : EXIT_MISSING;

@@ -1,7 +1,6 @@
 /* main.c - the beginning of a worker's image (self.h): puts the following pieces into sealed memory, compares
  * them with their digests, and becomes the worker. A static program, because no library is there yet. On failure it
- * prints one sentence and exits with a status of self.h; `preflight` takes that sentence as the answer, so it goes to
- * standard output. */
+ * prints one sentence and exits with a status of self.h. */
 #include "common/base/digest.h"
 #include "worker/process/self.h"
 #include <dirent.h>
@@ -39,18 +38,17 @@ struct image {
     int n;
 };
 
-static FILE *listener;
+static char **arguments;
 
 static _Noreturn __attribute__ ((format (printf, 2, 3))) void refuse (int status, const char *format, ...)
 {
+    char why[PATH_MAX];
     va_list args;
     va_start (args, format);
-    if (listener == stderr)
-        fputs ("sliceup-worker: ", listener);
-    vfprintf (listener, format, args);
-    fputc ('\n', listener);
+    vsnprintf (why, sizeof why, format, args);
     va_end (args);
-    fflush (listener);
+    self_become_else (arguments, status, why);
+    fprintf (stderr, "sliceup-worker: %s\n", why);
     _exit (status);
 }
 
@@ -280,7 +278,7 @@ static _Noreturn void become_worker (const struct image *image, int argc, char *
 static _Noreturn void image_start (int argc, char **argv)
 {
     static struct image image;
-    listener = argc > 1 && strcmp (argv[1], "preflight") == 0 ? stdout : stderr;
+    arguments = argc > 1 ? argv + 1 : argv + argc;
     open_image (&image);
     image_start_read_list (&image);
     allow_descriptors ();

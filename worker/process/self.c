@@ -73,6 +73,18 @@ struct self_exec self_make_exec (char *const *argv, struct arena *arena)
     return (struct self_exec){ lead->loader, words };
 }
 
+void self_become_else (char **words, int status, const char *why)
+{
+    size_t n = 0;
+    while (words[n])
+        n++;
+    if (n < 5 || strcmp (words[0], "join") != 0 || strcmp (words[1], "--else") != 0)
+        return;
+    words[n - 2] = (char[]){ (char) ('0' + status), '\0' };
+    words[n - 1] = (char *) (uintptr_t) why;
+    execv (words[2], words + 2);
+}
+
 /* ---- the loader's command line ---- */
 
 void loader_lead (struct loader_paths *words, int n, const char *argv0, char **out)

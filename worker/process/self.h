@@ -29,7 +29,7 @@
 /* The copies are at descriptors from IMAGE_FD_FIRST on, without a gap, in the list's order. The next one is closed. */
 enum { IMAGE_FD_FIRST = 64, IMAGE_PIECES_MAX = 64, IMAGE_NAME_BYTES = 64 };
 enum { IMAGE_LOADER = 0, IMAGE_PROGRAM = 1, IMAGE_LIBRARIES = 2 };
-/* Exit statuses of <start> if it cannot become the worker; it prints one sentence for both. */
+/* Exit statuses of <start> if it cannot become the worker; it has one sentence for both, for --else or to print. */
 enum { IMAGE_EXIT_UNFIT = 3, IMAGE_EXIT_DAMAGED = 4 };
 
 /* Arguments for execve(2). For an image its descriptors must stay open, too: self_keep_image_open. */
@@ -47,6 +47,10 @@ struct self_exec self_make_exec (char *const *argv, struct arena *arena);
 const char *self_executable_path (struct arena *arena);
 /* The image's descriptors; false: no image. */
 bool self_image_fds (int *first, int *n);
+/* `join --else PROGRAM WORD... 0 0`: what cannot become a worker, or finds that none can work here, becomes that program
+ * instead, with an exit status of <start> and the sentence as its last words. Returns if `words`, which begin with the
+ * command, name none, or it cannot be executed. */
+void self_become_else (char **words, int status, const char *why);
 /* Call it in the new process before it executes self_make_exec's result. Async-signal-safe. */
 void self_keep_image_open (void);
 
