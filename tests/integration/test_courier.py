@@ -976,12 +976,29 @@ class Hosts(Carrying):
         make_bundle(self.bundle, padding=9999)
         self.refused(order, "upload", "was replaced")
 
-    def test_an_upload_that_is_cut_leaves_nothing(self):
+    def slow_head(self):
+        """A tool of the host that reads a little of the bundle, makes the first file, and waits for the second."""
         mark, go = self.root / "mark", self.root / "go"
         slow = f'[ "$2" -gt 1000000 ] || exec /usr/bin/head "$@"; /usr/bin/head -c 1000; touch {mark}; n=0; while [ ! -e {go} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done; ' \
                f'exec /usr/bin/head -c $(($2-1000))'
+        return self.tools(head=slow), mark, go
+
+    def test_a_host_that_reads_nothing_for_a_while_is_sent_more_than_the_usual(self):
+        """A server may say only then what was read, or the way is long."""
+        tools, mark, go = self.slow_head()
+        self.bundle = make_bundle(self.root / "large.bundle", padding=4 << 20)
+        courier = self.send(self.order(self.server(config=[tools])))
+        lab.wait_for(mark.exists, "the upload to begin", BOUND_S)
+        sent = lambda: max(int(pathlib.Path(f"/proc/{courier.process.pid}/fdinfo/{fd.name}").read_text().split()[1])
+                           for fd in pathlib.Path(f"/proc/{courier.process.pid}/fd").iterdir() if os.readlink(fd) == str(self.bundle))
+        lab.wait_for(lambda: sent() > 1 << 20, "a megabyte to be sent", BOUND_S)
+        go.touch()
+        courier.wait_for("sliceup-worker")
+
+    def test_an_upload_that_is_cut_leaves_nothing(self):
+        tools, mark, go = self.slow_head()
         self.bundle = make_bundle(self.root / "large.bundle", padding=16 << 20)
-        courier = self.send(self.order(self.server(config=[self.tools(head=slow)])))
+        courier = self.send(self.order(self.server(config=[tools])))
         lab.wait_for(mark.exists, "the upload to begin", BOUND_S)
         self.assertTrue([name for name in self.bundles() if name.endswith(".part")])
         courier.process.kill()
