@@ -8,8 +8,9 @@
 # The name of a bundle is the sha256 of its head, which holds those of all else. The program in the head compares them and
 # becomes the worker if they match (worker/process/self.h): one start proves the file and uses it. What stands behind
 # --else is this script with its words: what cannot become the worker becomes that again, with a status and a sentence as
-# its last words. Status 4, a damaged file: it is brought, once; the launch line, which was sent to the worker, is passed
-# over, and comes again. What runs one command is in the head itself; nothing else of the file is used.
+# its last words. Status 4, a damaged file: it is brought, once. What runs one command is in the head itself; nothing else
+# of the file is used. The launch line comes at once, so that a worker that is there needs no answer of the courier; where
+# the file has to be brought, it is passed over, and comes again.
 
 # What ls, uname or a tool said is split into words, never matched against files.
 set -f;
@@ -58,7 +59,7 @@ receive () {
     [ -x "$place" ] || no libraries "the worker cannot be executed below $dir: is that file system mounted noexec?";
     say placed;
 };
-bring () { (receive) || exit 1; had=brought; };
+bring () { [ "$job" = exec ] || read -r line; (receive) || exit 1; had=brought; };
 
 # `read` takes its line byte by byte and leaves the rest (POSIX: "shall not read past the newline" of what cannot seek).
 [ $# -gt 0 ] || { read -r line || exit 1; set -- $line; };
@@ -66,7 +67,7 @@ nonce=$1 name=$2 head=$3 bytes=$4 dir=$5 job=$6 had=$7 status=$8 why=$9;
 tools shell "uname id ls head sha256sum" ", or correct the PATH";
 me=$(id -u); place=$dir/bundles/$name; new=$dir/bundles/.new-$nonce;
 case $had$status in
-had4) read -r line; bring;;
+had4) bring;;
 ?*) no libraries "$why";;
 *)
     set -- $(uname -rm); say host "$2" "$1";

@@ -6,6 +6,12 @@
 static const char ours[] = "sliceup-bootstrap ";
 static const char answer[] = "{\"sliceup-worker\"";
 
+static void put_launch_line (const struct bootstrap_protocol *protocol, struct buf *to_send)
+{
+    if (protocol->request->launch)
+        buf_printf (to_send, "%s\n", protocol->request->launch);
+}
+
 void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct request *request, const char *machine,
                                struct buf *to_send)
 {
@@ -14,6 +20,7 @@ void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct
     buf_printf (to_send, "%s %s %" PRIu64 " %" PRIu64 " %s %s\n", request->nonce, request->bundle_sha256,
                 request->bundle_head_bytes, request->bundle_bytes, request->directory,
                 request->launch ? "join" : "exec");
+    put_launch_line (protocol, to_send);
 }
 
 static enum bootstrap_event bootstrap_protocol_refuse (struct bootstrap_protocol *protocol, enum step step)
@@ -70,13 +77,13 @@ static enum bootstrap_event take_refusal (struct bootstrap_protocol *protocol, s
     return bootstrap_protocol_refuse (protocol, step);
 }
 
-/* It is being started. */
+/* It is being started. When it was brought, the host has passed over the launch line. */
 static enum bootstrap_event take_place (struct bootstrap_protocol *protocol, struct buf *to_send)
 {
     protocol->state = AWAITS_ANSWER;
     protocol->step = STEP_START;
-    if (protocol->request->launch)
-        buf_printf (to_send, "%s\n", protocol->request->launch);
+    if (protocol->brought)
+        put_launch_line (protocol, to_send);
     return BOOTSTRAP_PROTOCOL_READY;
 }
 

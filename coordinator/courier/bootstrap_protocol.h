@@ -21,7 +21,7 @@ enum bootstrap_event {
     BOOTSTRAP_PROTOCOL_NOTHING, /* all bytes are used up */
     BOOTSTRAP_PROTOCOL_HOST,    /* its architecture is right */
     BOOTSTRAP_PROTOCOL_WANT,    /* send its bytes, then bootstrap_protocol_note_sent. `changed`: another is there */
-    BOOTSTRAP_PROTOCOL_READY,   /* it is there, and is being started; the launch line was appended to the replies */
+    BOOTSTRAP_PROTOCOL_READY,   /* it is there, and is being started */
     BOOTSTRAP_PROTOCOL_ANSWER,  /* `line` is the worker's answer */
     BOOTSTRAP_PROTOCOL_CUT_OFF, /* `line` says how it cannot reach the coordinator; it waits for another launch line */
     BOOTSTRAP_PROTOCOL_REFUSED, /* `step` and the error say why; nothing more will come */
@@ -41,7 +41,7 @@ struct bootstrap_protocol {
     char remark[BOOTSTRAP_PROTOCOL_REMARK_MAX_BYTES + 1]; /* the last noise, unchanged: often the reason of a failure */
 };
 
-/* Adds the first line to `to_send`. */
+/* Adds the first lines to `to_send`. */
 void bootstrap_protocol_begin (struct bootstrap_protocol *protocol, const struct request *request, const char *machine,
                                struct buf *to_send);
 /* Takes bytes from the front of `received` up to the next event. */

@@ -98,7 +98,7 @@ static const char *session (struct scene *scene, size_t shell, const char *sha25
     assert_int_equal (file_read (scene->bundle, &bundle, &err), 0);
     char hex[DIGEST_HEX_BYTES];
     struct stat worker;
-    buf_printf (&input, "%s %s %d %zu %s join\n", NONCE, sha256 ? sha256 : name_of (scene, hex),
+    buf_printf (&input, "%s %s %d %zu %s join\n{launch}\n", NONCE, sha256 ? sha256 : name_of (scene, hex),
                 stat (scene->worker, &worker) == 0 ? (int) worker.st_size : 0, bundle.len, scene->directory);
     buf_add (&input, bundle.ptr, bundle.len - (size_t) cut_bytes);
     assert_int_equal (atomic_file_write (scene->input, input.ptr, input.len, 0600, &err), 0);

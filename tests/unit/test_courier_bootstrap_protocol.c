@@ -72,7 +72,7 @@ TEST (any_splits_of_the_bytes_mean_the_same)
         receive (&scene, said, sizeof said - 1, &rng, 1 + seed % 40);
         expect (&scene, 4, whole);
         assert_string_equal (scene.bootstrap_protocol.line, ANSWER);
-        assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d join\n{launch}\n");
+        assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d join\n{launch}\n{launch}\n");
         buf_release (&scene.sent);
     }
 }
@@ -84,6 +84,7 @@ TEST (a_host_that_has_the_bundle_is_sent_nothing_more)
     receive_text (&scene, OURS "host x86_64 6.1\n" OURS "have\n" ANSWER "\n");
     expect (&scene, 3,
             (enum bootstrap_event[]){ BOOTSTRAP_PROTOCOL_HOST, BOOTSTRAP_PROTOCOL_READY, BOOTSTRAP_PROTOCOL_ANSWER });
+    assert_string_equal (buf_c (&scene.sent), NONCE " abc 33 77 /d join\n{launch}\n");
     buf_release (&scene.sent);
 }
 
