@@ -288,8 +288,9 @@ static int look_and_say (const struct options *options)
     struct preflight preflight;
     struct err err = { 0 };
     if (options->brief) {
-        int rc = preflight_demand (options->directory, options->python, &err);
-        return rc < 0 && puts (err.text) < 0 ? EXIT_NOT_SAID : rc < 0 ? EXIT_MISSING : EXIT_READY;
+        if (preflight_demand (options->directory, options->python, &err) == 0)
+            return EXIT_READY;
+        return puts (err.text) < 0 || fflush (stdout) != 0 ? EXIT_NOT_SAID : EXIT_MISSING;
     }
     host_check_run (host, options->directory, options->python ? options->python : "python3");
     host_check_pid_namespace (host);
