@@ -28,7 +28,8 @@ static struct run_hosts fared (const struct stand *stands, uint32_t hosts, bool 
     receipt.hosts.items = arena_array (&arena, hosts, sizeof *receipt.hosts.items);
     receipt.hosts.n = hosts;
     for (uint32_t i = 0; i < hosts; i++) {
-        struct rung_receipt *items = arena_array (&arena, RUNGS, sizeof *items);
+        struct rung_receipt *items = arena_array (&arena, RUNGS, sizeof *items),
+                            **held = arena_array (&arena, RUNGS, sizeof *held);
         items[0] =
             (struct rung_receipt){ .rung = rungs[0], .pass = PASS_ONCE, .attempt = 1, .outcome = OUTCOME_PASSED };
         items[1] = (struct rung_receipt){ .rung = rungs[1], .pass = PASS_ONCE, .attempt = 1 };
@@ -37,7 +38,9 @@ static struct run_hosts fared (const struct stand *stands, uint32_t hosts, bool 
                                          .text = TEXT_LIT ("exited with status 3"),
                                          .evidence = TEXT_LIT ("started\nRuntimeError: chip 2 is gone\n") };
         receipt.hosts.items[i].host = names[i];
-        receipt.hosts.items[i].rungs.items = blocked_at_first ? items + 1 : items;
+        for (uint32_t k = 0; k < RUNGS; k++)
+            held[k] = blocked_at_first ? &items[1] : &items[k];
+        receipt.hosts.items[i].rungs.items = held;
         receipt.hosts.items[i].rungs.n = blocked_at_first ? 1 : stands[i].outcome ? 2 : 1;
     }
     host_history_of_run (&receipt, &arena, &out);
