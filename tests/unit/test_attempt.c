@@ -374,6 +374,17 @@ TEST_ON (b, a_program_that_goes_on_tells_where_it_stands_and_its_log_says_nothin
     assert_int_equal (r->ending, ENDING_CANCELLED);
 }
 
+TEST_ON (b, one_that_prints_nothing_leaves_no_log)
+{
+    use_command (b, "exit 0");
+    run (b);
+    struct text path = attempt_file_path (&b->arena, b->directory, "logs", &b->run.key, ".log");
+    assert_int_equal (access (path.ptr, F_OK), -1);
+    use_command (b, "echo printed");
+    run_again (b);
+    assert_text (log_of (b), "printed\n");
+}
+
 TEST_ON (b, where_it_stood_before_a_gate_is_not_where_it_stands_at_it)
 {
     b->ripe_on = "ripe";
