@@ -221,9 +221,24 @@ TEST_ON (slice, texts_name_tasks_addresses_and_hosts)
     expect_named (slice, "closed by peer [10.0.0.2]:8476, and 10.0.0.3:99, and 10.0.0.4.", "123");
     expect_named (slice, "110.0.0.2 10.0.0.22 10.0.0", "");
     expect_named (slice, "h1: lost h7, h70 and xh2", "17");
+    expect_named (slice, "stopped heartbeats (1), names of 9 hosts", "");
     expect_named (slice, "", "");
     slice->plan.hosts.items[1].address = slice->plan.hosts.items[2].address;
     expect_named (slice, "closed by peer [10.0.0.3]:8476", ""); /* whose is it? */
+}
+
+/* Texts lie in the middle of others. */
+TEST_ON (slice, what_follows_a_text_in_memory_names_nobody)
+{
+    const struct text whole = TEXT_LIT ("lost h7");
+    const uint32_t hosts[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    slice_open (slice, "");
+    for (uint32_t len = 0; len <= whole.len; len++) {
+        bool named[HOSTS] = { false };
+        host_mentions_find (host_mentions_make_index (&slice->plan, hosts, HOSTS, &slice->arena),
+                            (struct text){ whole.ptr, len }, named);
+        assert_int_equal (named[7], len == whole.len);
+    }
 }
 
 /* ---- what a result says of itself ---- */
