@@ -183,17 +183,15 @@ static int take_fact_told (struct follow *follow, struct text bytes, struct err 
     return is_next (follow, &fact) ? hand_on (follow, &fact, err) : 0;
 }
 
-/* Is the piece the wanted one, in order? Otherwise the rest of the answer is useless, and is asked for again. */
+/* Is the piece the wanted one, in order? Of a late answer it begins with what is here already, and is passed over. */
 static bool is_wanted (const struct follow *follow, const struct snapshot_piece *piece)
 {
     return piece->index == follow->index + 1 && piece->size_bytes > 0 && piece->size_bytes <= JOURNAL_FACT_MAX_BYTES &&
-           (piece->offset == 0 || piece->offset == follow->part.len);
+           piece->offset == follow->part.len;
 }
 
 static int take_piece (struct follow *follow, const struct snapshot_piece *piece, struct err *err)
 {
-    if (piece->offset == 0)
-        buf_clear (&follow->part);
     if (piece->bytes.len == piece->size_bytes)
         return take_fact_told (follow, piece->bytes, err);
     buf_add_text (&follow->part, piece->bytes);

@@ -59,7 +59,7 @@ void query_queue_add (struct query_queue *query_queue, const struct hub_monitor 
     query->from = *from;
     query->asked_ms = now_ms;
     query->waits = true;
-    query->gone = false;
+    query->gone = query->told = false; /* of what it was told not all arrived in order */
 }
 
 static bool comes_before (const struct query_queue *query_queue, const struct query *a, const struct query *b)
