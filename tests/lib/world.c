@@ -3,7 +3,7 @@
 #include "sample.h"
 #include "world_state.h"
 
-enum { START_MS = 1000, EXIT_MS = 240000, FAREWELL_MS = 420000, SPUN_MAX = 200 };
+enum { EXIT_MS = 240000, FAREWELL_MS = 420000, SPUN_MAX = 200 };
 
 /* ---- events ---- */
 
@@ -473,7 +473,7 @@ static struct world *world_create (const struct scenario *scenario, struct world
     world->report = report;
     world->net = rng_seed (scenario->seed);
     world->disk = rng_seed (scenario->seed ^ 0x6469736b);
-    world->now_ms = START_MS;
+    world->now_ms = WORLD_START_MS;
     world->next_token = 1;
     for (uint32_t i = 0; i < scenario->hosts; i++)
         world->hosts[i].rng = rng_seed (scenario->seed * 64 + i);

@@ -9,6 +9,8 @@
 #include "common/base/digest.h"
 #include "fault.h"
 
+enum { WORLD_START_MS = 1000 };
+
 /* How often each kind was met. */
 struct tally {
     uint32_t facts[96], effects[24], messages[64], inputs[24], orders[16], faults[FAULT_N];
