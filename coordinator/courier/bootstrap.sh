@@ -33,7 +33,7 @@ ours () {
 is () { sum=$(head -c "$head" <"$1" | sha256sum); sum=${sum%% *}; [ "$sum" = "$name" ]; };
 tools () { for tool in $2; do command -v $tool >/dev/null 2>&1 || no $1 "the host has no $tool; install it$3"; done; };
 
-tidy () { rm -rf "$new" "$new.part" "$new.old"; };
+tidy () { rm -rf "$new" "$new.old"; };
 receive () {
     umask 077;
     tools upload "gzip mkdir chmod mv rm";
@@ -45,12 +45,9 @@ receive () {
     find "$dir/bundles" -name ".new-*" -prune -mtime +0 -exec rm -rf {} + >/dev/null 2>&1;
     trap tidy EXIT; trap "exit 1" HUP INT PIPE TERM;
     if [ -e "$place" ]; then say want changed; else say want; fi;
-    # busybox reads ahead here, which is why nothing is sent behind the bundle until `placed`.
-    why=$( { head -c "$bytes" >"$new.part"; } 2>&1 ) || no upload "the worker bundle cannot be written below $dir: $why";
-    set -- $(ls -ln "$new.part");
-    [ "$5" = "$bytes" ] || no upload "the upload ended after $5 of $bytes bytes; start again";
-    why=$( { gzip -dc <"$new.part" >"$new" && chmod 700 "$new"; } 2>&1 ) ||
-        no upload "the worker bundle cannot be uncompressed below $dir: $why";
+    # busybox reads ahead here, which is why nothing is sent behind the bundle until `placed`. gzip sees whether all came.
+    why=$( { head -c "$bytes" | gzip -dc >"$new" && chmod 700 "$new"; } 2>&1 ) ||
+        no upload "the worker bundle did not arrive whole, or cannot be written below $dir: $why";
     is "$new" || no upload "the worker bundle that arrived has sha256 $sum, expected $name; start again";
     # mv replaces a file at once: another courier's equal one, or what was there and is not what it is named after.
     if [ -d "$place" ]; then mv "$place" "$new.old" 2>/dev/null; fi;

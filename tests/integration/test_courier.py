@@ -1000,7 +1000,7 @@ class Hosts(Carrying):
         self.bundle = make_bundle(self.root / "large.bundle", padding=16 << 20)
         courier = self.send(self.order(self.server(config=[tools])))
         lab.wait_for(mark.exists, "the upload to begin", BOUND_S)
-        self.assertTrue([name for name in self.bundles() if name.endswith(".part")])
+        self.assertTrue([name for name in self.bundles() if name.startswith(".new-")])
         courier.process.kill()
         courier.process.wait(20)
         go.touch()
