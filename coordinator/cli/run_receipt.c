@@ -123,17 +123,13 @@ static void print_receipt (const struct report *report, struct buf *out)
 static void print_drift (const struct report *report, struct buf *out)
 {
     LOCAL_ARENA arena = { 0 };
-    struct drift_query query = report->drift;
-    struct drift drift;
     const struct drift_subject subject = {
         .name = text_format (&arena, "run %.*s", TEXT_ARG (text_clip (report->scene->board->run, RUN_SHOWN_BYTES))),
         .slice = report->plan->slice,
         .policy = "of the run",
-        .pins_missing = query.pins_missing
+        .pins_missing = report->drift.pins_missing
     };
-    query.all = true;
-    drift_compare_hosts (report->receipt, &query, &arena, &drift);
-    drift_json (&drift, &subject, out);
+    drift_json (report->drift.made, &subject, out);
 }
 
 const struct run_file run_files[] = { { RUN_FILE_RECEIPT, print_receipt }, { RUN_FILE_TRACE, trace_perfetto },

@@ -204,15 +204,10 @@ static json_t *hosts_json (const struct drift *drift, const uint32_t *hosts, uin
     return folded_hosts_json (names, n);
 }
 
-static json_t *drift_json_group_json (const struct drift *drift, const struct drift_item *item,
-                                      const struct drift_group *group)
+static json_t *said_json (const struct drift *drift, const struct drift_group *group)
 {
-    json_t *json = json_pack ("{s:o, s:o, s:i, s:b}", "value", group->absent ? json_null () : text_json (group->value),
-                              "hosts", hosts_json (drift, group->hosts, group->hosts_n), "count", (int) group->hosts_n,
-                              "reference", group->reference);
-    if (item->verdict == DRIFT_CHANGED)
-        json_object_set_new (json, "before", group->before_absent ? json_null () : text_json (group->before));
-    return json;
+    return json_pack ("{s:o, s:o}", "value", group->absent ? json_null () : text_json (group->value), "hosts",
+                      hosts_json (drift, group->hosts, group->hosts_n));
 }
 
 static json_t *sentences_json (const struct drift *drift, const struct drift_item *item)
@@ -231,8 +226,14 @@ static json_t *sentences_json (const struct drift *drift, const struct drift_ite
 static json_t *drift_json_of_item (const struct drift *drift, const struct drift_item *item)
 {
     json_t *groups = json_array ();
-    for (uint32_t i = 0; i < item->groups_n; i++)
-        json_array_append_new (groups, drift_json_group_json (drift, item, &item->groups[i]));
+    for (const struct drift_group *group = item->groups; group < item->groups + item->groups_n; group++) {
+        json_t *said = said_json (drift, group);
+        json_object_set_new (said, "count", json_integer (group->hosts_n));
+        json_object_set_new (said, "reference", json_boolean (group->reference));
+        if (item->verdict == DRIFT_CHANGED)
+            json_object_set_new (said, "before", group->before_absent ? json_null () : text_json (group->before));
+        json_array_append_new (groups, said);
+    }
     bool finding = item < drift->items + drift->findings;
     json_t *json = json_pack ("{s:o, s:s, s:s, s:s, s:o, s:o}", "fact", text_json (item->fact), "compared",
                               enum_name_of (&drift_kind_names, item->kind), "verdict",
@@ -306,28 +307,22 @@ void drift_json (const struct drift *drift, const struct drift_subject *subject,
     json_print_release (json, JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (15) | JSON_ENSURE_ASCII, out);
 }
 
-json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *asked)
+json_t *drift_json_next (const void *list, uint32_t *at)
 {
-    struct drift_query query = *asked;
-    query.all = true;
-    LOCAL_ARENA arena = { 0 };
-    struct drift drift;
-    json_t *array = json_array ();
-    drift_compare_hosts (receipt, &query, &arena, &drift);
-    for (uint32_t i = 0; i < drift.n; i++) {
-        const struct drift_item *item = &drift.items[i];
-        if (item->verdict == DRIFT_TOO_FEW)
-            continue;
-        json_t *groups = json_array ();
-        for (uint32_t g = 0; g < item->groups_n; g++)
-            json_array_append_new (
-                groups, json_pack ("{s:o, s:o}", "value",
-                                   item->groups[g].absent ? json_null () : text_json (item->groups[g].value), "hosts",
-                                   hosts_json (&drift, item->groups[g].hosts, item->groups[g].hosts_n)));
-        json_array_append_new (array, json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups,
-                                                 "verdict", enum_name_of (&drift_verdict_names, item->verdict)));
-    }
-    return array;
+    const struct drift *drift = list;
+    while (*at < drift->n && drift->items[*at].verdict == DRIFT_TOO_FEW)
+        (*at)++;
+    if (*at >= drift->n)
+        return NULL;
+    const struct drift_item *item = &drift->items[(*at)++];
+    json_t *groups = json_array ();
+    for (uint32_t g = 0; g < item->groups_n; g++)
+        json_array_append_new (groups,
+                               json_pack ("{s:o, s:o}", "value",
+                                          item->groups[g].absent ? json_null () : text_json (item->groups[g].value),
+                                          "hosts", hosts_json (drift, item->groups[g].hosts, item->groups[g].hosts_n)));
+    return json_pack ("{s:o, s:o, s:s}", "fact", text_json (item->fact), "groups", groups, "verdict",
+                      enum_name_of (&drift_verdict_names, item->verdict));
 }
 
 /* ---- the baseline ---- */

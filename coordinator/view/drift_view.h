@@ -75,8 +75,8 @@ void drift_print (const struct drift *drift, const struct drift_subject *subject
 enum { DRIFT_FILE_MAX_BYTES = 512 << 20 };
 
 void drift_json (const struct drift *drift, const struct drift_subject *subject, struct buf *out);
-/* The member `drift` of a receipt: [{fact, groups [{value, hosts}], verdict}]; docs/spec/receipt.md. */
-json_t *drift_json_of_receipt (const struct slice_receipt *receipt, const struct drift_query *query);
+/* Of a receipt's member `drift`, [{fact, groups [{value, hosts}], verdict}], the item at `at`, passed then; NULL: none. */
+json_t *drift_json_next (const void *drift, uint32_t *at);
 
 /* What later runs can be compared with: the receipt without what no comparison looks at, and a sha256 over it. */
 void drift_baseline_print (const struct slice_receipt *receipt, struct buf *out);

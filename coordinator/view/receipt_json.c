@@ -230,11 +230,6 @@ static const struct run_header *header_of (const struct slice_receipt *receipt, 
 
 /* ---- members beside the fields of the tables, by name ---- */
 
-struct whole {
-    const struct slice_receipt *receipt;
-    const struct drift_query *drift;
-};
-
 /* For people, beside the milliseconds. A run that has not ended has no exit status. */
 static json_t *more_of_header (const struct run_header *header)
 {
@@ -257,14 +252,13 @@ static json_t *more_of_host (const struct slice_receipt *receipt, const struct h
                       outcome_json (header, frontier_host_outcome (header, host)));
 }
 
-static json_t *more_of_slice (const struct whole *whole)
+static json_t *more_of_slice (const struct slice_receipt *receipt)
 {
     static const struct run_header none;
-    const struct slice_receipt *receipt = whole->receipt;
     const struct run_header *header = receipt->headers.n ? &receipt->headers.items[0] : &none;
     return json_pack ("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "cache", cache_json (receipt, header),
-                      "conflicts", conflicts_json (receipt), "drift", drift_json_of_receipt (receipt, whole->drift),
-                      "frontier", slice_frontier (receipt, header), "ladder", ladder_json (receipt, header), "mesh",
+                      "conflicts", conflicts_json (receipt), "drift", json_null (), "frontier",
+                      slice_frontier (receipt, header), "ladder", ladder_json (receipt, header), "mesh",
                       mesh_json (header), "outcome", outcome_json (header, frontier_slice_outcome (header, receipt)),
                       "run", text_or_null_json (header->run), "schema", schema, "sentence",
                       text_or_null_json (header->sentence), "slice", text_or_null_json (header->slice));
@@ -272,18 +266,23 @@ static json_t *more_of_slice (const struct whole *whole)
 
 static json_t *more_of (const void *owner, const struct record *record, const void *value)
 {
-    const struct whole *whole = owner;
     if (record == &slice_receipt_record)
-        return more_of_slice (whole);
+        return more_of_slice (owner);
     if (record == &host_receipt_record)
-        return more_of_host (whole->receipt, value);
+        return more_of_host (owner, value);
     return record == slice_receipt_record.fields[0].of ? more_of_header (value) : NULL;
 }
 
 void receipt_json (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out)
 {
-    const struct whole whole = { receipt, drift };
-    record_print_json (&slice_receipt_record, receipt, &(const struct json_rules){ is_unknown, more_of, &whole }, out);
+    struct drift_query all = *drift; /* also what is no finding */
+    struct drift compared;
+    LOCAL_ARENA arena = { 0 };
+    all.all = true;
+    drift_compare_hosts (receipt, &all, &arena, &compared);
+    record_print_json (&slice_receipt_record, receipt,
+                       &(const struct json_rules){ is_unknown, more_of, receipt, "drift", drift_json_next, &compared },
+                       out);
     buf_byte (out, '\n');
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/utf8.h"
 #include "common/model/receipt.h"
 
-enum { ESCAPED_MAX_BYTES = 1 << 20 };
+enum { ESCAPED_MAX_BYTES = 1 << 20, INDENT_MAX = 32 };
 
 static bool is_object_list (const struct field *field)
 {
@@ -70,19 +70,46 @@ json_t *texts_json (const struct text *items, uint32_t n)
     return list;
 }
 
+/* What ends a line, and how far the next one is indented. */
+struct line_end {
+    struct buf *out;
+    uint32_t depth;
+};
+
+static void print_line (const struct line_end *end, bool comma)
+{
+    static const char line[INDENT_MAX + 3] = ",\n                                ";
+    buf_add (end->out, line + !comma, 1 + comma + (end->depth < INDENT_MAX ? end->depth : INDENT_MAX));
+}
+
+/* jansson gives the end of a line by itself, and leaves DEL as it is, which can stand in a string only. */
+static int put_piece (const char *piece, size_t n, void *owner)
+{
+    const struct line_end *end = owner;
+    const char *del;
+    for (; (del = memchr (piece, 0x7f, n)); n -= (size_t) (del + 1 - piece), piece = del + 1) {
+        buf_add (end->out, piece, (size_t) (del - piece));
+        buf_puts (end->out, "\\u007f");
+    }
+    if (n == 1 && *piece == '\n')
+        print_line (end, false);
+    else
+        buf_add (end->out, piece, n);
+    buf_drain (end->out);
+    return 0;
+}
+
+static void dump_release (json_t *json, size_t flags, struct line_end end)
+{
+    if (!json || json_dump_callback (json, put_piece, &end, flags | JSON_ENSURE_ASCII) < 0)
+        mem_exit_exhausted (0);
+    json_decref (json);
+}
+
 void json_print_release (json_t *json, size_t flags, struct buf *out)
 {
-    LOCAL_MEM char *text = json ? json_dumps (json, flags | JSON_ENSURE_ASCII) : NULL;
-    if (!text)
-        mem_exit_exhausted (0);
-    for (const char *at = text, *end; *at; at = end) { /* jansson leaves DEL as it is; it can stand in a string only */
-        end = at + strcspn (at, "\x7f");
-        buf_add (out, at, (size_t) (end - at));
-        for (; *end == 0x7f; end++)
-            buf_puts (out, "\\u007f");
-    }
+    dump_release (json, flags, (struct line_end){ out, 0 });
     buf_byte (out, '\n');
-    json_decref (json);
 }
 
 static void put_character (uint32_t character, struct buf *out)
@@ -138,14 +165,13 @@ json_t *enum_json (const struct enum_names *names, uint32_t value)
 
 /* ---- records as text, straight from their tables: trees of many are many times as large ---- */
 
-enum { RECORDS_MAX = 32, FIELDS_MAX = 40, LABEL_BYTES = 40, INDENT_MAX = 32, DOUBLES_KNOWN = 64 };
+enum { RECORDS_MAX = 32, FIELDS_MAX = 40, LABEL_BYTES = 40, DOUBLES_KNOWN = 64 };
 enum { PRINTED_MAX_BYTES = 512 << 20 };
 enum { LAYOUT = JSON_INDENT (1) | JSON_SORT_KEYS | JSON_REAL_PRECISION (17) | JSON_ENCODE_ANY };
 
 struct printing {
     const struct json_rules *rules;
-    struct buf *out;
-    uint32_t depth;
+    struct line_end at;
     struct members { /* of a record by name */
         const struct record *of;
         struct member {
@@ -197,38 +223,18 @@ static void put_number (int64_t number, struct buf *out)
     buf_add (out, at, (size_t) (digits + sizeof digits - at));
 }
 
-static void print_line (const struct printing *printing, bool comma)
-{
-    static const char line[INDENT_MAX + 3] = ",\n                                ";
-    buf_add (printing->out, line + !comma, 1 + comma + (printing->depth < INDENT_MAX ? printing->depth : INDENT_MAX));
-}
-
 static void print_begin (struct printing *printing, char bracket)
 {
-    buf_byte (printing->out, (uint8_t) bracket);
-    printing->depth++;
+    buf_byte (printing->at.out, (uint8_t) bracket);
+    printing->at.depth++;
 }
 
 static void print_end (struct printing *printing, char bracket, bool empty)
 {
-    printing->depth--;
+    printing->at.depth--;
     if (!empty)
-        print_line (printing, false);
-    buf_byte (printing->out, (uint8_t) bracket);
-}
-
-/* No string of JSON has a newline in it. Takes the tree. */
-static void print_tree (const struct printing *printing, json_t *json)
-{
-    LOCAL_BUF text = { .max = printing->out->max };
-    json_print_release (json, LAYOUT, &text);
-    printing->out->overflow |= text.overflow;
-    for (size_t at = 0, len; at < text.len; at += len + 1) {
-        len = (size_t) ((const uint8_t *) memchr (text.ptr + at, '\n', text.len - at) - (text.ptr + at));
-        if (at)
-            print_line (printing, false);
-        buf_add (printing->out, text.ptr + at, len);
-    }
+        print_line (&printing->at, false);
+    buf_byte (printing->at.out, (uint8_t) bracket);
 }
 
 /* As jansson prints it, without a tree where there is no exponent. */
@@ -244,9 +250,9 @@ static void print_double (struct printing *printing, double value)
             strcat (known->text, ".0");
     }
     if (strpbrk (known->text, "en"))
-        print_tree (printing, isfinite (value) ? json_real (value) : json_null ());
+        dump_release (isfinite (value) ? json_real (value) : json_null (), LAYOUT, printing->at);
     else
-        buf_puts (printing->out, known->text);
+        buf_puts (printing->at.out, known->text);
 }
 
 static int by_variable_name (const void *a, const void *b)
@@ -269,13 +275,13 @@ static void print_variables (struct printing *printing, const struct field *fiel
         const struct var *var = printing->sorted[i];
         if (i + 1 < list->n && text_equal (var->name, ((const struct var *) printing->sorted[i + 1])->name))
             continue;
-        print_line (printing, told++ > 0);
-        json_put_text (var->name, printing->out);
-        buf_puts (printing->out, ": ");
+        print_line (&printing->at, told++ > 0);
+        json_put_text (var->name, printing->at.out);
+        buf_puts (printing->at.out, ": ");
         if (field->of == &number_record)
-            put_number ((int64_t) ((const struct named_number *) (const void *) var)->value, printing->out);
+            put_number ((int64_t) ((const struct named_number *) (const void *) var)->value, printing->at.out);
         else
-            json_put_text (var->value, printing->out);
+            json_put_text (var->value, printing->at.out);
     }
     print_end (printing, '}', list->n == 0);
 }
@@ -286,12 +292,24 @@ static void print_list (struct printing *printing, const struct field *field, co
 {
     const struct field item = field_describe_item (field);
     print_begin (printing, '[');
-    for (uint32_t i = 0; i < list->n && !printing->out->overflow; i++) {
-        print_line (printing, i > 0);
+    for (uint32_t i = 0; i < list->n && !printing->at.out->overflow; i++) {
+        print_line (&printing->at, i > 0);
         print_value (printing, &item, (const char *) list->items + i * field_item_bytes (field));
-        buf_drain (printing->out);
+        buf_drain (printing->at.out);
     }
     print_end (printing, ']', list->n == 0);
+}
+
+static void print_listed (struct printing *printing)
+{
+    json_t *item;
+    uint32_t at = 0, n = 0;
+    print_begin (printing, '[');
+    while ((item = printing->rules->next (printing->rules->list, &at))) {
+        print_line (&printing->at, n++ > 0);
+        dump_release (item, LAYOUT, printing->at);
+    }
+    print_end (printing, ']', n == 0);
 }
 
 static void print_object (struct printing *printing, const struct record *record, const void *value)
@@ -304,15 +322,17 @@ static void print_object (struct printing *printing, const struct record *record
     for (bool first = true; member < end || extra; first = false) {
         const char *name = extra ? json_object_iter_key (extra) : NULL;
         int order = !extra ? 1 : member == end ? -1 : strcmp (name, member->field->name);
-        print_line (printing, !first);
+        print_line (&printing->at, !first);
         if (order <= 0)
-            buf_printf (printing->out, "\"%s\": ", name);
+            buf_printf (printing->at.out, "\"%s\": ", name);
         else
-            buf_add (printing->out, member->label, member->label_len);
-        if (order <= 0)
-            print_tree (printing, json_incref (json_object_iter_value (extra)));
+            buf_add (printing->at.out, member->label, member->label_len);
+        if (order <= 0 && rules->listed && strcmp (name, rules->listed) == 0)
+            print_listed (printing);
+        else if (order <= 0)
+            dump_release (json_incref (json_object_iter_value (extra)), LAYOUT, printing->at);
         else if (rules && rules->unknown (record, value, member->field))
-            buf_puts (printing->out, "null");
+            buf_puts (printing->at.out, "null");
         else
             print_value (printing, member->field, (const char *) value + member->field->offset);
         extra = order <= 0 ? json_object_iter_next (more, extra) : extra;
@@ -323,26 +343,26 @@ static void print_object (struct printing *printing, const struct record *record
 
 static void print_hex (const struct printing *printing, struct text bytes)
 {
-    buf_byte (printing->out, '"');
+    buf_byte (printing->at.out, '"');
     for (uint32_t i = 0; i < bytes.len; i++)
-        buf_printf (printing->out, "%02x", (unsigned char) bytes.ptr[i]);
-    buf_byte (printing->out, '"');
+        buf_printf (printing->at.out, "%02x", (unsigned char) bytes.ptr[i]);
+    buf_byte (printing->at.out, '"');
 }
 
 static void print_value (struct printing *printing, const struct field *field, const void *at)
 {
     switch (field->kind) {
-    case FIELD_BOOL: buf_puts (printing->out, *(const bool *) at ? "true" : "false"); break;
-    case FIELD_U32: put_number (*(const uint32_t *) at, printing->out); break;
-    case FIELD_U64: put_number ((int64_t) * (const uint64_t *) at, printing->out); break;
+    case FIELD_BOOL: buf_puts (printing->at.out, *(const bool *) at ? "true" : "false"); break;
+    case FIELD_U32: put_number (*(const uint32_t *) at, printing->at.out); break;
+    case FIELD_U64: put_number ((int64_t) * (const uint64_t *) at, printing->at.out); break;
     case FIELD_F64: print_double (printing, *(const double *) at); break;
     case FIELD_ENUM:
         if (*(const uint32_t *) at)
-            json_put_text (text_of (enum_name_of (field->names, *(const uint32_t *) at)), printing->out);
+            json_put_text (text_of (enum_name_of (field->names, *(const uint32_t *) at)), printing->at.out);
         else
-            buf_puts (printing->out, "null");
+            buf_puts (printing->at.out, "null");
         break;
-    case FIELD_TEXT: json_put_text (*(const struct text *) at, printing->out); break;
+    case FIELD_TEXT: json_put_text (*(const struct text *) at, printing->at.out); break;
     case FIELD_BYTES: print_hex (printing, *(const struct text *) at); break;
     case FIELD_RECORD: print_object (printing, field->of, at); break;
     case FIELD_REF: print_object (printing, field->of, *(void *const *) at); break;
@@ -356,7 +376,7 @@ static void print_value (struct printing *printing, const struct field *field, c
 
 static void print_field (const struct field *field, const void *at, const struct json_rules *rules, struct buf *out)
 {
-    struct printing printing = { .rules = rules, .out = out };
+    struct printing printing = { .rules = rules, .at.out = out };
     print_value (&printing, field, at);
     mem_free (printing.sorted);
 }

@@ -13,6 +13,9 @@ struct json_rules {
     /* NULL, or it gives members beside the fields, in the order of their names. One that has a field's name replaces that. */
     json_t *(*more) (const void *owner, const struct record *record, const void *value);
     const void *owner;
+    const char *listed; /* a member of `more`, null there, is a list: no tree holds all of it */
+    json_t *(*next) (const void *list, uint32_t *at); /* the item at `at`, which it passes; NULL: there are no more */
+    const void *list;
 };
 /* Appends the record as text, a member a line, sorted by name. Every field is present, also when empty; an enum that is
  * none is null; a double that is not finite is null. `rules` NULL: none. Drains `out`. */
