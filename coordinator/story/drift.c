@@ -101,10 +101,11 @@ static void duplicates_judge (struct drift_comparison *work)
 
 static void fill_table (struct drift_comparison *work)
 {
-    struct drift_host_values values = { .arena = work->arena, .query = work->query };
+    LOCAL_ARENA lists = { 0 };
+    struct drift_host_values values = { .arena = work->arena, .lists = &lists, .query = work->query };
     values.backend_at = drift_backend_attempt (work->hosts.receipts, work->hosts.n, work->query, work->arena);
     drift_table_init (&work->table, work->hosts.n, work->arena);
-    for (uint32_t i = 0; i < work->hosts.n; i++)
+    for (uint32_t i = 0; i < work->hosts.n; i++, arena_reset (&lists))
         for (enum drift_section section = 0; section < SECTION_N; section++) {
             struct drift_var_list vars = drift_host_values_section (&values, work->hosts.receipts[i], section);
             drift_table_add (&work->table, section, i, vars.items, vars.n);

@@ -347,7 +347,7 @@ void drift_compare_receipts (const struct slice_receipt *now, const struct slice
     out->hosts_n = work.hosts.n;
     out->silent = arena_array (arena, out->hosts_n, sizeof (uint32_t));
     out->silences = arena_array (arena, SECTION_N, sizeof (*out->silences));
-    comparison.values = (struct drift_host_values){ .arena = arena, .query = query, .setup = true };
+    comparison.values = (struct drift_host_values){ .arena = arena, .lists = arena, .query = query, .setup = true };
     pair_hosts (&comparison);
     if (comparison.pairs_n == 0)
         pair_references (&comparison, now, before);

@@ -308,15 +308,20 @@ static void sort_by_what (struct drift_measures *list)
         sort_items (list->items, list->n, sizeof *list->items, by_what);
         return;
     }
-    struct drift_measures sorted = { mem_array (list->n, sizeof *sorted.items), 0, list->n };
     sort_items (all, n, sizeof *all, by_like);
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t k = all[i].first; k != all[i].last; k = next[k])
-            sorted.items[sorted.n++] = list->items[k];
-        sorted.items[sorted.n++] = list->items[all[i].last];
-    }
-    mem_free (list->items);
-    *list = sorted;
+    for (uint32_t i = 0, place = 0, k, then; i < n; i++)
+        for (k = all[i].first, then = next[k];; k = then, then = next[k]) {
+            next[k] = place++; /* where it belongs, now */
+            if (k == all[i].last)
+                break;
+        }
+    for (uint32_t i = 0; i < list->n; i++)
+        for (uint32_t to; (to = next[i]) != i; next[to] = to) {
+            struct drift_measure one = list->items[to];
+            list->items[to] = list->items[i];
+            list->items[i] = one;
+            next[i] = next[to];
+        }
 }
 
 struct text drift_measure_label (const struct drift_measure *measure, struct arena *arena)

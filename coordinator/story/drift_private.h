@@ -27,8 +27,8 @@ struct drift_value {
     enum drift_section section;
     struct text name, text;   /* name: without the section's word */
     uint64_t fact_hash, hash; /* of section and name; of all three */
-    uint32_t *hosts;          /* that say it, rising; once the table is finished */
-    uint32_t hosts_n, last;   /* last: of them */
+    uint32_t *hosts;          /* that say it, rising */
+    uint32_t hosts_n, room;
 };
 
 struct drift_fact {
@@ -40,18 +40,12 @@ struct drift_fact {
     uint32_t absent_n; /* that say something else of the section; of programs 0, since they may have run others only */
 };
 
-struct drift_statement {
-    uint32_t value, host;
-};
-
 struct drift_table {
     struct arena *arena;
     uint32_t hosts_n;
     struct drift_value
         *values; /* as they are first said, freed by who reads them last; and their slots, from 1, or 0 */
     uint32_t *slots, values_n, values_capacity, slots_n;
-    struct drift_statement *said;
-    uint32_t said_n, said_capacity;
     struct drift_fact *facts; /* by section and name */
     uint32_t facts_n, facts_room;
     bool *tells[SECTION_N]; /* does the host say anything of this section? */
@@ -85,7 +79,7 @@ struct drift_attempt {
 };
 /* How a host's receipt is read as named values, section by section. */
 struct drift_host_values {
-    struct arena *arena;
+    struct arena *arena, *lists; /* of texts; of lists of them */
     const struct drift_query *query;
     bool setup;                      /* also what is the same on all hosts of a run */
     struct drift_attempt backend_at; /* of which attempts the backend is; no rung: the last one reported */

@@ -66,12 +66,12 @@ static void drift_table_say (struct drift_table *table, const struct drift_value
         table->values = mem_room (table->values, table->values_n, &table->values_capacity, SLOTS_FIRST, sizeof *said);
         table->values[table->values_n] = *said;
         *slot = ++table->values_n;
-    } else if (table->values[*slot - 1].last == host)
+    }
+    struct drift_value *value = &table->values[*slot - 1];
+    if (value->hosts_n && value->hosts[value->hosts_n - 1] == host)
         return;
-    table->values[*slot - 1].last = host;
-    table->values[*slot - 1].hosts_n++;
-    table->said = mem_room (table->said, table->said_n, &table->said_capacity, SLOTS_FIRST, sizeof (*table->said));
-    table->said[table->said_n++] = (struct drift_statement){ *slot - 1, host };
+    value->hosts = arena_room (table->arena, value->hosts, value->hosts_n, &value->room, 1, sizeof host);
+    value->hosts[value->hosts_n++] = host;
 }
 
 void drift_table_add (struct drift_table *table, enum drift_section section, uint32_t host, const struct var *vars,
@@ -106,20 +106,6 @@ static int drift_table_by_name (const void *a, const void *b)
     return x->section != y->section ? (int) x->section - (int) y->section : text_compare (x->name, y->name);
 }
 
-static void give_hosts (struct drift_table *table)
-{
-    struct drift_value *values = table->values;
-    uint32_t *hosts = arena_array (table->arena, table->said_n, sizeof (*hosts));
-    for (uint32_t v = 0; v < table->values_n; hosts += values[v++].hosts_n)
-        values[v].hosts = hosts;
-    for (uint32_t v = 0; v < table->values_n; v++)
-        values[v].hosts_n = 0;
-    for (uint32_t i = 0; i < table->said_n; i++)
-        values[table->said[i].value].hosts[values[table->said[i].value].hosts_n++] = table->said[i].host;
-    mem_free (table->said);
-    mem_free (table->slots);
-}
-
 static void add_fact (struct drift_table *table, struct drift_value *values, uint32_t n)
 {
     table->facts = arena_room (table->arena, table->facts, table->facts_n, &table->facts_room, 256,
@@ -138,7 +124,7 @@ void drift_table_finish (struct drift_table *table)
     if (n == 0)
         return;
     struct drift_value *values = table->values;
-    give_hosts (table);
+    mem_free (table->slots);
     qsort (values, n, sizeof (*values), by_fact_and_host);
     for (uint32_t from = 0, to = 0; from < n; from = to) {
         while (to < n && values[to].fact_hash == values[from].fact_hash)

@@ -150,7 +150,7 @@ static struct drift_var_list backend_vars (const struct drift_host_values *value
                                 { TEXT_LIT ("devices"), text_format (arena, "%u", backend->devices) },
                                 { TEXT_LIT ("local_devices"), text_format (arena, "%u", backend->local_devices) },
                                 { TEXT_LIT ("processes"), text_format (arena, "%u", backend->process_count) } };
-    return (struct drift_var_list){ arena_copy (arena, vars, sizeof (vars)),
+    return (struct drift_var_list){ arena_copy (values->lists, vars, sizeof (vars)),
                                     values->backend_at.rung.len ? sizeof (vars) / sizeof (vars[0]) : OF_ANY_RUNG };
 }
 
@@ -160,7 +160,7 @@ static struct drift_var_list setup_vars (const struct drift_host_values *values,
                                 { TEXT_LIT ("pins_sha256"), host->setup.pins_sha256 },
                                 { TEXT_LIT ("script_sha256"), host->setup.script_sha256 },
                                 { TEXT_LIT ("backend"), host->backend.requested } };
-    return (struct drift_var_list){ arena_copy (values->arena, vars, sizeof (vars)), sizeof (vars) / sizeof (vars[0]) };
+    return (struct drift_var_list){ arena_copy (values->lists, vars, sizeof (vars)), sizeof (vars) / sizeof (vars[0]) };
 }
 
 static void drift_values_add_program (const struct drift_host_values *values, struct var *vars, uint32_t *n,
@@ -180,7 +180,7 @@ static struct drift_var_list package_vars (const struct drift_host_values *value
              text_starts (host->bundle.items[i].name, RESULT_PACKAGES) && flag_set_next (&rest, &word);) {
             struct text version = word, name = text_take_until (&version, '=');
             if (version.len)
-                *(struct var *) list_append (&out, sizeof *out.items, values->arena) = (struct var){ name, version };
+                *(struct var *) list_append (&out, sizeof *out.items, values->lists) = (struct var){ name, version };
         }
     return (struct drift_var_list){ out.items, out.n };
 }
@@ -191,8 +191,8 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
     const struct rung_receipt *rung;
     uint32_t n = 0, most = 0;
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));)
-        most += (rung->backend.kernel_path.len > 0) + rung->programs.n;
-    struct var *vars = arena_array (values->arena, most, sizeof (*vars));
+        most += 1 + rung->programs.n;
+    struct var *vars = arena_array (values->lists, most, sizeof (*vars));
     for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, false));) {
         drift_values_add_program (values, vars, &n, rung->rung, TEXT_LIT ("kernels"), rung->backend.kernel_path);
         for (uint32_t i = 0; i < rung->programs.n; i++)
@@ -234,18 +234,13 @@ static struct drift_var_list vars_but_as_set (const struct drift_host_values *va
                                               bool facts)
 {
     const var_list *from = facts ? &host->facts : &host->policy.observed;
-    struct var *vars = NULL; /* until one is left out */
+    struct var *vars = arena_array (values->lists, from->n, sizeof *vars);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < from->n; i++) {
-        bool as_set = is_as_set (&host->policy, &from->items[i], facts, values->arena) ||
-                      is_of_its_slice (values->query, from->items[i].name);
-        if (as_set && !vars)
-            vars = memcpy (arena_array (values->arena, from->n, sizeof *vars), from->items, n * sizeof *vars);
-        else if (vars && !as_set)
-            vars[n] = from->items[i];
-        n += !as_set;
-    }
-    return (struct drift_var_list){ vars ? vars : from->items, n };
+    for (uint32_t i = 0; i < from->n; i++)
+        if (!is_as_set (&host->policy, &from->items[i], facts, values->lists) &&
+            !is_of_its_slice (values->query, from->items[i].name))
+            vars[n++] = from->items[i];
+    return (struct drift_var_list){ vars, n };
 }
 
 static void add_launched (const struct drift_host_values *values, const var_list *from, const char *behind,
@@ -260,7 +255,7 @@ static void add_launched (const struct drift_host_values *values, const var_list
 static struct drift_var_list launched_vars (const struct drift_host_values *values, const struct policy_receipt *policy)
 {
     uint32_t most = policy->launched.n + policy->host_scope.n + policy->slice_scope.n + policy->inherited.n, n = 0;
-    struct var *vars = arena_array (values->arena, most, sizeof *vars);
+    struct var *vars = arena_array (values->lists, most, sizeof *vars);
     add_launched (values, &policy->launched, "", vars, &n);
     add_launched (values, &policy->host_scope, " (scope host)", vars, &n);
     add_launched (values, &policy->slice_scope, " (scope slice)", vars, &n);
