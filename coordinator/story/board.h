@@ -183,14 +183,10 @@ struct board_compiling {
 
 /* What is kept beside where the run stands. HISTORY: each host's attempts and facts, which are drawn. JUDGED: results of a
  * pass that runs are judged as they come; of a run that has ended nothing has to be. RECEIPT: all that one is made of. */
-enum board_keep {
-    BOARD_HISTORY = 1,
-    BOARD_JUDGED = 2,
-    BOARD_RECEIPT = 4,
-    BOARD_JUDGED_STATE = BOARD_HISTORY | BOARD_JUDGED,
-    BOARD_EVIDENCE = BOARD_HISTORY | BOARD_RECEIPT,
-    BOARD_JUDGED_EVIDENCE = BOARD_EVIDENCE | BOARD_JUDGED
-};
+enum board_keep { BOARD_HISTORY = 1, BOARD_JUDGED = 2, BOARD_RECEIPT = 4 };
+#define BOARD_JUDGED_STATE (BOARD_HISTORY | BOARD_JUDGED)
+#define BOARD_EVIDENCE (BOARD_HISTORY | BOARD_RECEIPT)
+#define BOARD_JUDGED_EVIDENCE (BOARD_EVIDENCE | BOARD_JUDGED)
 
 struct preliminary_judge;
 struct board_words;

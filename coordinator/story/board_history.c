@@ -69,12 +69,11 @@ static struct board_attempt *attempt_of (struct board_host *host, const struct a
     return NULL;
 }
 
-/* Is there a history? */
 static bool note_tried (struct board *board, uint32_t host, const struct attempt_key *key)
 {
     if (board->hosts[host].tried <= key->rung)
         board->hosts[host].tried = key->rung + 1;
-    return board->words;
+    return board->words; /* is there a history? */
 }
 
 void board_history_begin (struct board *board, uint32_t host, const struct attempt_key *key, uint64_t at_ms)

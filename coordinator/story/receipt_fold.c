@@ -85,24 +85,10 @@ static struct text rung_program_describe (const struct rung *rung, struct arena 
 
 /* ---- receipt fold ---- */
 
-static void host_fold_release (struct host_fold *host)
-{
-    void *lists[] = { host->bundle.items, host->observed.items, host->facts.items, host->notes.items,
-                      host->rungs.items };
-    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        mem_free (lists[i]);
-}
-
 void receipt_fold_destroy (struct receipt_fold *fold)
 {
     if (fold == NULL)
         return;
-    for (uint32_t i = 0; i < fold->board->plan.hosts.n; i++)
-        host_fold_release (&fold->hosts[i]);
-    void *lists[] = { fold->times.items,      fold->reductions.items, fold->generations.items, fold->recoveries.items,
-                      fold->violations.items, fold->retries.items,    fold->judged.items,      fold->told.items };
-    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        mem_free (lists[i]);
     arena_release (&fold->arena);
     mem_free (fold);
 }
@@ -129,7 +115,7 @@ struct receipt_fold *receipt_fold_create (const struct board *board)
     arena_share_texts (&fold->arena);
     fold->before = arena_alloc (&fold->arena, sizeof *fold->before);
     fold->alike = arena_array (&fold->arena, ATTEMPTS_ALIKE, sizeof *fold->alike);
-    fold->hosts = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
+    fold->hosts = fold->told_last = arena_array (&fold->arena, plan->hosts.n, sizeof (struct host_fold));
     *header = (struct run_header){ .run = board->run,
                                    .slice = plan->slice,
                                    .ladder = plan->ladder,
@@ -202,13 +188,13 @@ static void note_recheck (struct receipt_fold *fold, const struct verdict *verdi
                                     "rung %.*s failed by %.*s: what others grant (quota, capacity, credentials, "
                                     "permission) changes at any time",
                                     TEXT_ARG (rung->rung), TEXT_ARG (known->id));
-    *GROWING_ADD (&fold->hosts[verdict->host].notes) =
+    *GROWING_ADD (fold, &fold->hosts[verdict->host].notes) =
         (struct result_note){ .text = text, .source = TEXT_LIT ("signatures"), .durability = DURABILITY_RECHECK };
 }
 
 static void fold_output_lost (struct receipt_fold *fold, const struct fact_output_lost *lost)
 {
-    *GROWING_ADD (&fold->hosts[lost->host].notes) = (struct result_note){
+    *GROWING_ADD (fold, &fold->hosts[lost->host].notes) = (struct result_note){
         .text = text_format (&fold->arena, "output of rung %.*s is lost: %.*s",
                              TEXT_ARG (fold->board->plan.rungs.items[lost->key.rung].id), TEXT_ARG (lost->why)),
         .source = TEXT_LIT ("log"),
@@ -237,11 +223,8 @@ static struct rung_receipt *keep_attempt (struct receipt_fold *fold, struct rung
 {
     if (*alike && record_equal (&rung_receipt_record, rung, *alike))
         return *alike;
-    uint64_t left_out = record_fit (&rung_receipt_record, rung);
-    struct rung_receipt *kept = arena_copy (&fold->arena, rung, sizeof *rung);
-    *alike = left_out ? NULL : kept;
-    fold->left_out += left_out;
-    return kept;
+    fold->left_out += record_fit (&rung_receipt_record, rung);
+    return *alike = arena_copy (&fold->arena, rung, sizeof *rung);
 }
 
 static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_ended *ended)
@@ -264,7 +247,7 @@ static void fold_ended (struct receipt_fold *fold, const struct fact_attempt_end
     rung.purpose = attempt_key_equal (&fold->board->key, &result->key) ? fold->board->purpose : PURPOSE_CLIMB;
     receipt_fold_fill_recovered (fold, host, &rung);
     receipt_fold_add_evidence (fold, host, &rung, result);
-    *GROWING_ADD (&host->rungs) = fold->before = keep_attempt (fold, &rung, alike);
+    *GROWING_ADD (fold, &host->rungs) = fold->before = keep_attempt (fold, &rung, alike);
 }
 
 /* All that share it are of this pass, and those that did not pass are told apart next. */
@@ -295,7 +278,7 @@ void receipt_fold_add_absent (struct receipt_fold *fold, uint32_t rung, const st
     if (rung >= fold->board->plan.rungs.n || verdict->host >= fold->board->plan.hosts.n)
         return;
     struct rung_receipt absent = { .rung = fold->board->plan.rungs.items[rung].id, .pass = key.pass };
-    *GROWING_ADD (&fold->hosts[verdict->host].rungs) = &absent; /* the verdict makes it its own */
+    *GROWING_ADD (fold, &fold->hosts[verdict->host].rungs) = &absent; /* the verdict makes it its own */
     fold_verdict (fold, &key, verdict);
 }
 
@@ -318,9 +301,9 @@ static void fold_pass_ended (struct receipt_fold *fold, const struct fact_pass_e
     }
     for (uint32_t i = 0; i < ended->verdicts.n; i++)
         fold_verdict (fold, &ended->key, &ended->verdicts.items[i]);
-    *GROWING_ADD (&fold->times) = (struct rung_time){ fold->header.run,
-                                                      fold->board->plan.rungs.items[ended->key.rung].id,
-                                                      ended->key.pass, ended->key.attempt, ended->duration_ms };
+    *GROWING_ADD (fold, &fold->times) = (struct rung_time){ fold->header.run,
+                                                            fold->board->plan.rungs.items[ended->key.rung].id,
+                                                            ended->key.pass, ended->key.attempt, ended->duration_ms };
 }
 
 static void fold_conflict (struct receipt_fold *fold, const struct fact_conflict_seen *seen)
@@ -411,8 +394,7 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
     *out = (struct host_receipt){
         .run = fold->header.run, .host = fold->board->plan.hosts.items[i].name, .rank = i, .setup = host->setup
     };
-    out->bundle.items = host->bundle.items;
-    out->bundle.n = host->bundle.n;
+    out->bundle = (var_list){ host->bundle.items, host->bundle.n };
     out->policy.profile = profile->name;
     struct launch_place place = launch_place_of (&fold->board->plan, NULL, 0, i), alone = place;
     place.port = launch_port_of (profile, host->attempts[SCOPE_SLICE], 0);
@@ -426,12 +408,10 @@ static void receipt_fold_take_host (const struct receipt_fold *fold, uint32_t i,
     out->policy.host_scope = secret_redact_vars (arena, &host_scope);
     out->policy.slice_scope = secret_redact_vars (arena, &slice_scope);
     out->policy.inherited = profile->inherit;
-    out->policy.observed.items = host->observed.items;
-    out->policy.observed.n = host->observed.n;
+    out->policy.observed = (var_list){ host->observed.items, host->observed.n };
     out->backend.requested = profile->backend;
     out->backend.observed = host->backend;
-    out->facts.items = host->facts.items;
-    out->facts.n = host->facts.n;
+    out->facts = (var_list){ host->facts.items, host->facts.n };
     out->notes.items = host->notes.items;
     out->notes.n = host->notes.n;
     out->rungs.items = host->rungs.items;

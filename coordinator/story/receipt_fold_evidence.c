@@ -16,16 +16,20 @@ enum { EVIDENCE_BYTES = 1024 };
 /* ---- the host ---- */
 
 /* The last word on a name counts. Programs tell the same ones in the same order each time. */
-static void keep_vars (struct receipt_fold *fold, growing_vars *list, const var_list *told)
+static void keep_vars (struct receipt_fold *fold, growing_vars *list, const var_list *told, const growing_vars *like)
 {
+    bool alike = list->n == 0;   /* so far the names are those of another host, which has each once */
+    if (!list->items && told->n) /* mostly there will be no more */
+        list->items = arena_array (&fold->arena, list->capacity = told->n, sizeof *list->items);
     for (uint32_t i = 0; i < told->n; i++) {
         const struct var *var = &told->items[i];
-        struct var *known = i < list->n && text_equal (list->items[i].name, var->name)
-                                ? &list->items[i]
-                                : LIST_FIND (*list, struct var, name, var->name);
+        alike = alike && i < like->n && text_equal (like->items[i].name, var->name);
+        struct var *known = i < list->n && text_equal (list->items[i].name, var->name) ? &list->items[i]
+                            : alike                                                    ? NULL
+                                    : LIST_FIND (*list, struct var, name, var->name);
         if (!known) {
-            known = GROWING_ADD (list);
-            known->name = receipt_fold_copy_text (fold, var->name);
+            known = GROWING_ADD (fold, list);
+            known->name = alike ? like->items[i].name : receipt_fold_copy_text (fold, var->name);
         }
         if (!known->value.ptr || !text_equal (known->value, var->value))
             known->value = receipt_fold_copy_text (fold, var->value);
@@ -36,7 +40,7 @@ static void note_bundle (struct receipt_fold *fold, struct host_fold *host, cons
 {
     struct result_note note;
     if (result->done && bundle_rules_make_note (&fold->board->plan, &result->bundle, &fold->arena, &note))
-        *GROWING_ADD (&host->notes) = note;
+        *GROWING_ADD (fold, &host->notes) = note;
 }
 
 static void fold_setup (struct receipt_fold *fold, struct host_fold *host, const struct result *result)
@@ -70,8 +74,8 @@ static void receipt_fold_evidence_note_told (struct receipt_fold *fold, const st
         return;
     for (uint32_t l = 0; l < 3; l++)
         for (uint32_t i = 0; i < lists[l]->n; i++)
-            *GROWING_ADD (&fold->told) = (struct told_name){ result->key.rung, l,
-                                                             receipt_fold_copy_text (fold, lists[l]->items[i].name) };
+            *GROWING_ADD (fold, &fold->told) =
+                (struct told_name){ result->key.rung, l, receipt_fold_copy_text (fold, lists[l]->items[i].name) };
 }
 
 /* There, or, when it took no part there, before. */
@@ -121,8 +125,8 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
     fold->policy = policy;
     fold->shown_policy = seen;
     host->attempts[fold->board->plan.rungs.items[result->key.rung].scope] = result->key.attempt;
-    keep_vars (fold, &host->bundle, (const var_list *) &result->bundle);
-    keep_vars (fold, &host->observed, &seen);
+    keep_vars (fold, &host->bundle, (const var_list *) &result->bundle, &fold->told_last->bundle);
+    keep_vars (fold, &host->observed, &seen, &fold->told_last->observed);
     var_list facts = { mem_array (result->facts.n, sizeof (struct var)), result->facts.n };
     for (uint32_t i = 0; i < facts.n; i++) {
         struct var *fact = &facts.items[i];
@@ -131,10 +135,11 @@ static void fold_host (struct receipt_fold *fold, struct host_fold *host, const 
                          "env.")) /* a program's own word for a variable; package.libkeyutils1 is no secret */
             fact->value = text_clip (secret_redact_var (&fold->arena, fact), TEXT_MAX_BYTES);
     }
-    keep_vars (fold, &host->facts, &facts);
+    keep_vars (fold, &host->facts, &facts, &fold->told_last->facts);
+    fold->told_last = facts.n ? host : fold->told_last;
     mem_free (facts.items);
     for (uint32_t i = 0; i < result->notes.n; i++)
-        record_copy (&note_record, GROWING_ADD (&host->notes), &result->notes.items[i], &fold->arena);
+        record_copy (&note_record, GROWING_ADD (fold, &host->notes), &result->notes.items[i], &fold->arena);
     if (result->backend.platform.len)
         record_copy (&backend_record, &host->backend, &result->backend, &fold->arena);
     fold_setup (fold, host, result);
@@ -213,7 +218,7 @@ void receipt_keep_list (const struct record *record, void *to, const void *from,
 
 void receipt_fold_add_recovery (struct receipt_fold *fold, struct text what)
 {
-    *GROWING_ADD (&fold->recoveries) = (struct recovery_receipt){ fold->header.run, what };
+    *GROWING_ADD (fold, &fold->recoveries) = (struct recovery_receipt){ fold->header.run, what };
 }
 
 /* Empty: the plan has no such one. */
@@ -275,8 +280,8 @@ static void keep_contradicted (struct receipt_fold *fold, const struct fact_metr
 void receipt_fold_add_metric (struct receipt_fold *fold, const struct fact_metric_judged *judged)
 {
     struct arena *arena = &fold->arena;
-    *GROWING_ADD (&fold->judged) = judged->key;
-    struct reduction_receipt *kept = GROWING_ADD (&fold->reductions);
+    *GROWING_ADD (fold, &fold->judged) = judged->key;
+    struct reduction_receipt *kept = GROWING_ADD (fold, &fold->reductions);
     *kept = (struct reduction_receipt){ .run = fold->header.run,
                                         .rung = receipt_rung_name (fold, judged->key.rung),
                                         .metric = receipt_fold_copy_text (fold, judged->metric),
@@ -318,7 +323,7 @@ void receipt_fold_add_generation (struct receipt_fold *fold, const struct fact_g
     if (generation->token == 0)
         return;
     receipt_keep_list (&cache_key_record, &fold->sealed, &generation->keys, NULL, &fold->arena);
-    struct generation_receipt *kept = GROWING_ADD (&fold->generations);
+    struct generation_receipt *kept = GROWING_ADD (fold, &fold->generations);
     *kept = (struct generation_receipt){ .run = fold->header.run,
                                          .adopted = adopted,
                                          .token = generation->token,
@@ -359,7 +364,7 @@ void receipt_fold_note_lease_lost (struct receipt_fold *fold, const struct fact_
 void receipt_fold_add_violation (struct receipt_fold *fold, const struct fact *fact)
 {
     const struct fact_cache_violated *violated = &fact->of.cache_violated;
-    struct violation_receipt *kept = GROWING_ADD (&fold->violations);
+    struct violation_receipt *kept = GROWING_ADD (fold, &fold->violations);
     *kept = (struct violation_receipt){ .run = fold->header.run,
                                         .rung = receipt_rung_name (fold, violated->rung),
                                         .host = receipt_host_name (fold, violated->host),
@@ -429,7 +434,7 @@ void receipt_fold_add_retry (struct receipt_fold *fold, const struct fact *fact)
     const struct fact_retry_planned *planned = &fact->of.retry_planned;
     char span[DURATION_TEXT_BYTES];
     duration_print (planned->due_ms > fact->at_ms ? planned->due_ms - fact->at_ms : 0, span);
-    struct retried_pass *retry = GROWING_ADD (&fold->retries);
+    struct retried_pass *retry = GROWING_ADD (fold, &fold->retries);
     *retry = (struct retried_pass){ planned->key, text_format (&fold->arena, "run again after %s: %.*s", span,
                                                                TEXT_ARG (planned->why)) };
     receipt_fold_add_recovery (fold, text_format (&fold->arena, "rung %.*s, %s attempt %u, was %.*s",

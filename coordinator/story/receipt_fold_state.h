@@ -14,9 +14,10 @@
         uint32_t n, capacity;                                                                                          \
     }
 /* The address of one more item, all zero. */
-#define GROWING_ADD(list)                                                                                              \
-    ((list)->items = mem_room ((list)->items, (list)->n, &(list)->capacity, 16, sizeof *(list)->items),                \
-     memset (&(list)->items[(list)->n], 0, sizeof *(list)->items), &(list)->items[(list)->n++])
+#define GROWING_ADD(fold, list)                                                                                        \
+    ((list)->items = arena_room (&(fold)->arena, (list)->items, (list)->n, &(list)->capacity, 16,                      \
+                                 sizeof *(list)->items),                                                               \
+     &(list)->items[(list)->n++])
 
 typedef GROWING (struct var) growing_vars;
 struct host_fold {
@@ -42,7 +43,7 @@ struct receipt_fold {
     const struct board *board;
     struct arena arena;
     struct run_header header;
-    struct host_fold *hosts;
+    struct host_fold *hosts, *told_last; /* told_last: facts */
     GROWING (struct retried_pass) retries;
     GROWING (struct rung_time) times;
     GROWING (struct reduction_receipt) reductions;

@@ -348,13 +348,15 @@ static bool explain_same_cause (const struct explain_cause *a, const struct rung
            cause_equal (a->cause.text, a->hosts.items[0], b->cause.text, host);
 }
 
-static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung, struct text host)
+static struct explain_cause *cause_for (struct explanation *out, const struct rung_receipt *rung, struct text host,
+                                        struct arena *arena)
 {
     for (uint32_t i = 0; i < out->causes_n; i++)
         if (explain_same_cause (&out->causes[i], rung, host)) {
             out->causes[i].varies |= !text_equal (out->causes[i].cause.text, rung->cause.text);
             return &out->causes[i];
         }
+    out->causes = arena_room (arena, out->causes, out->causes_n, &out->causes_room, 16, sizeof *out->causes);
     out->causes[out->causes_n] = (struct explain_cause){
         .outcome = rung->outcome,
         .pass = rung->pass,
@@ -386,7 +388,7 @@ static void explain_add_printed (const struct asked *asked, struct explain_cause
 static void add_failed (const struct asked *asked, struct explanation *out, const struct host_receipt *host,
                         const struct rung_receipt *rung)
 {
-    struct explain_cause *cause = cause_for (out, rung, host->host);
+    struct explain_cause *cause = cause_for (out, rung, host->host, asked->arena);
     explain_add_host (&cause->hosts, host->host, asked->receipt->hosts.n, asked->arena);
     if (!cause->bad_line.len && !text_find (rung->cause.text, rung->bad_line, NULL))
         cause->bad_line = rung->bad_line;
@@ -409,7 +411,6 @@ static int most_first (const void *a, const void *b)
 static void find_causes (const struct asked *asked, struct explanation *out)
 {
     const struct slice_receipt *receipt = asked->receipt;
-    out->causes = arena_array (asked->arena, receipt->hosts.n, sizeof (*out->causes));
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
         const struct rung_receipt *rung = is_of_run (asked, host) ? last_at (asked, host) : NULL;
@@ -542,11 +543,11 @@ void explain_make (const struct slice_receipt *receipt, const struct board *now,
     out->rung = rung_asked (receipt, out, now);
     struct asked asked = { receipt, out->header, now, out->rung, arena };
     out->program = program_of (out->header, out->rung);
+    if (drift) /* first: what it needs only meanwhile, the others have then */
+        drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     if (out->rung.len)
         find_causes (&asked, out);
     ask_all (&asked, out);
-    if (drift)
-        drift_sentence_list_make (receipt, drift, EXPLAIN_DIFFERENCES_MAX, arena, &out->differences);
     take_metrics (&asked, out);
     take_history (&asked, out);
 }

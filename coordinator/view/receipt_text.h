@@ -136,7 +136,7 @@ struct explanation {
     struct text rung;             /* where it ended; empty: the top was reached, or nothing was climbed */
     struct text program;          /* of that rung; empty: not known */
     struct explain_cause *causes; /* what tells most first (failure_worth), then the largest group */
-    uint32_t causes_n;
+    uint32_t causes_n, causes_room;
     struct explain_host_names cascades, passed; /* at that rung */
     bool preliminary; /* that rung runs now: of its hosts, who still runs, and who ended without an error of its own */
     struct explain_host_names running, ended;
