@@ -534,6 +534,23 @@ static void begin_pass (struct board *fold, struct attempt_key key, enum purpose
     board_apply (fold, &fact);
 }
 
+/* Its attempt had begun, though nothing came of it: it was not kept from the rung. With a history and without one. */
+TEST (a_host_that_is_lost_while_it_tries_a_rung_was_not_kept_from_it)
+{
+    static const enum board_keep keeps[] = { BOARD_JUDGED_EVIDENCE, BOARD_RECEIPT };
+    for (uint32_t i = 0; i < 2; i++) {
+        struct board *fold = board_create (keeps[i]);
+        struct slice_receipt receipt;
+        open_run (fold);
+        begin_pass (fold, (struct attempt_key){ 0, PASS_ONCE, 1 }, PURPOSE_CLIMB);
+        lose_host (fold, 1, "its link was cut");
+        end_run (fold, OUTCOME_LOST);
+        board_make_receipt (fold, &t->arena, &receipt);
+        assert_int_equal (receipt.hosts.items[1].rungs.n, 0);
+        board_destroy (fold);
+    }
+}
+
 static struct text markdown (const struct board *fold, struct arena *arena)
 {
     struct slice_receipt receipt;

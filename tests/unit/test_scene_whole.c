@@ -479,7 +479,7 @@ static uint32_t no_secret_is_told (const struct theatre *theatre)
 /* The receipt of a run that has ended is made of what its journal has, and judges nothing anew. */
 static void agrees_with_the_receipt (const struct theatre *theatre)
 {
-    struct board *read = board_create (BOARD_EVIDENCE);
+    struct board *read = board_create (BOARD_RECEIPT);
     struct arena arena = { 0 };
     struct slice_receipt receipt, of_journal;
     struct scene_query query;
