@@ -161,6 +161,18 @@ TEST (the_mean_of_means_is_named)
     assert_int_equal (scene_judge (&scene), PROOF_MEAN_OF_MEANS);
 }
 
+/* Each host averages rightly by its own weights, and then all hosts count alike. */
+TEST (the_mean_of_the_hosts_means_is_named)
+{
+    struct scene scene;
+    scene_make (&scene, REDUCTION_MEAN, BOTH, BOTH);
+    for (uint32_t device = 0; device < DEVICES; device++) {
+        scene.shards[device].weight = (device % 2 ? 3 : 1) * (device / PER_HOST % 2 ? 2 : 1);
+        scene.shards[device].value = 4.75; /* of 1.75, 3.75, 5.75, 7.75; weighted it is 5.08, and of all devices 4.5 */
+    }
+    assert_int_equal (scene_judge (&scene), PROOF_MEAN_OF_MEANS);
+}
+
 TEST (a_value_that_is_no_reduction_disagrees)
 {
     struct scene scene;
