@@ -67,7 +67,7 @@ bool field_is_empty (const struct field *field, const void *at)
     case FIELD_BYTES: return ((const struct text *) at)->len == 0;
     case FIELD_LIST: return ((const struct any_list *) at)->n == 0;
     case FIELD_RECORD: return record_is_empty (field->of, at);
-    case FIELD_REF: return record_is_empty (field->of, *(void *const *) at);
+    case FIELD_REF: return false; /* only items of lists are addresses, and a list is empty by its count */
     }
     return false;
 }
@@ -104,16 +104,19 @@ static void list_own (const struct field *field, struct any_list *list, struct a
         field_own (&item, (char *) list->items + i * item_bytes, arena);
 }
 
+static void ref_own (const struct field *field, void **at, struct arena *arena)
+{
+    *at = arena_copy (arena, *at, field->of->bytes);
+    record_own (field->of, *at, arena);
+}
+
 static void field_own (const struct field *field, void *at, struct arena *arena)
 {
     switch (field->kind) {
     case FIELD_TEXT:
     case FIELD_BYTES: *(struct text *) at = text_copy (arena, *(const struct text *) at); break;
     case FIELD_RECORD: record_own (field->of, at, arena); break;
-    case FIELD_REF:
-        *(void **) at = arena_copy (arena, *(void **) at, field->of->bytes);
-        record_own (field->of, *(void **) at, arena);
-        break;
+    case FIELD_REF: ref_own (field, at, arena); break;
     case FIELD_LIST: list_own (field, at, arena); break;
     default: break;
     }

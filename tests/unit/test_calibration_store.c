@@ -144,9 +144,9 @@ TEST_ON (place, another_versions_file_is_left_alone)
     struct measure measure = sample (5);
     struct measure_list one = { &measure, 1 }, found;
     add (place, sample (1));
-    run_sql (place->path, "PRAGMA user_version = 3");
+    run_sql (place->path, "PRAGMA user_version = 4");
     assert_int_equal (calibration_add (place->home, &one, &place->err), -1);
-    assert_has (place->err.text, "has format 3, expected 2");
+    assert_has (place->err.text, "has format 4, expected 3");
     assert_int_equal (calibration_read (place->home, TEXT_LIT (""), &place->arena, &found, &place->err), -1);
     run_sql (place->path, "PRAGMA user_version = 2");
     assert_int_equal (all (place, "").n, 1);

@@ -162,8 +162,9 @@ TEST (every_pin_set_can_be_named)
 
 TEST (configs_holds_nothing_else)
 {
-    static const char *const known[] = { ".",          "..",      "slices", "profiles", "ladders",
-                                         "signatures", "bundles", "drift",  "pins",     "machines" };
+    static const char
+        *const known[] = { ".",       "..",    "slices", "profiles", "ladders", "signatures",
+                           "bundles", "drift", "pins",   "machines", "recipes" /* tests/integration/test_init.py */ };
     DIR *folder = opendir (SLICEUP_SOURCE_DIR "/configs");
     struct dirent *entry;
     assert_non_null (folder);
