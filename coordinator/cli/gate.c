@@ -108,10 +108,25 @@ static int certificate_read (const char *path, struct arena *arena, struct certi
 
 /* ---- checking one ---- */
 
-static int gate_refuse (const char *path, const char *why)
+/* What a file and the command line say drives no terminal. */
+static int gate_refuse (struct cli *cli, const char *path, const char *why)
 {
-    printf ("gate: not good: %s: %s\n", path, why);
-    return EXIT_BROKEN;
+    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
+    buf_escaped_after (&line, "gate: not good: ", text_of (path), 0);
+    buf_escaped_after (&line, ": ", text_of (why), 0);
+    buf_puts (&line, "\n");
+    int status = cli_write_stdout (cli, &line);
+    return status == EXIT_HOLDS ? EXIT_BROKEN : status;
+}
+
+static int gate_is_good (struct cli *cli, const struct certificate *certificate, const char *until)
+{
+    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
+    buf_printf (&line, "gate: good: %u host%s of slice ", certificate->hosts.n, plural (certificate->hosts.n));
+    buf_escaped (&line, certificate->slice, 0);
+    buf_escaped_after (&line, " passed ", certificate->ladder, 0);
+    buf_printf (&line, "; good until %s\n", until);
+    return cli_write_stdout (cli, &line);
 }
 
 /* NULL: this machine is one of its hosts, and was not started anew since. */
@@ -143,7 +158,7 @@ static int check_hosts (const struct certificate *certificate, const char *set, 
         return EXIT_HOLDS;
     buf_puts (&missing, "it does not speak of ");
     hostset_fold_escaped (wanted.items, n, 0, &missing);
-    return gate_refuse (path, buf_c (&missing));
+    return gate_refuse (cli, path, buf_c (&missing));
 }
 
 static int gate_check (struct cli *cli, const struct cli_arguments *arguments)
@@ -165,13 +180,10 @@ static int gate_check (struct cli *cli, const struct cli_arguments *arguments)
     else if (arguments->values[GATE_HERE])
         why = not_here (&certificate);
     if (why)
-        return gate_refuse (path, why);
+        return gate_refuse (cli, path, why);
     int status = arguments->values[CLI_HOSTS] ? check_hosts (&certificate, arguments->values[CLI_HOSTS], path, cli)
                                               : EXIT_HOLDS;
-    if (status == EXIT_HOLDS)
-        printf ("gate: good: %u host%s of slice %.*s passed %.*s; good until %s\n", certificate.hosts.n,
-                plural (certificate.hosts.n), TEXT_ARG (certificate.slice), TEXT_ARG (certificate.ladder), moment);
-    return status;
+    return status == EXIT_HOLDS ? gate_is_good (cli, &certificate, moment) : status;
 }
 
 /* ---- passing it ---- */

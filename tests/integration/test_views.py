@@ -246,6 +246,7 @@ class Escapes(Views):
                         ("explain", "--markdown"), ("drift",), ("logs",), ("runs",), ("calibration",), ("metrics",),
                         ("report", "-o", kept), ("receipt", self.PAINT), ("receipt", "--" + self.PAINT), (self.PAINT,),
                         ("check", self.lab.write("odd.yaml", f"slice: '{self.PAINT[3:4]}\\e[2J'\n")), ("check", self.PAINT),
+                        ("gate", path), ("hosts", "--history"), ("gate", "--check", self.lab.write("gate.json", json.dumps({"schema": "sliceup.gate/1", "slice": self.PAINT, "ladder": self.PAINT, "passed_s": 1, "expires_s": 4294967295, "hosts": []}))),
                         ("exec", "--launcher", "local", "-w", "n0", f"cat {said}; exit 3")):
             self.plain(*command)
         for command in (("status",), ("stacks",), ("watch",), ("receipt",), ("explain",), ("drift",), ("runs",), ("calibration",),
@@ -266,7 +267,7 @@ class Escapes(Views):
                         ("cache", "import", odd, "--root", odd), ("cache", "explain", self.PAINT, "h0"), ("env", "restore", odd / "slice.yaml"),
                         ("env", "check", odd / "none.yaml"), ("env", "ls", self.PAINT), ("env", "lock", odd / "none.txt"), ("monitor-key", "last", "--name", self.PAINT),
                         ("ticket", odd / "slice.yaml", "--out", odd / "tickets"), ("outputs", "-o", odd / "outputs"), ("outputs", self.PAINT, "-o", odd),
-                        ("copy", "--launcher", "local", "-w", "n0", odd / "slice.yaml", f":{odd}/copied"), ("copy", "-w", "n0", self.PAINT, ":/tmp"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT), ("selftest", "--slice", self.PAINT),
+                        ("copy", "--launcher", "local", "-w", "n0", odd / "slice.yaml", f":{odd}/copied"), ("copy", "-w", "n0", self.PAINT, ":/tmp"), ("serve", self.PAINT), ("serve", "--listen", self.PAINT), ("selftest", "--slice", self.PAINT), ("gate", odd / "slice.yaml"), ("gate", "--check", self.PAINT), ("gate", "--check", odd / "none.json"),
                         ("completion", self.PAINT), ("help", self.PAINT), ("version", self.PAINT)):
             self.assertNotIn("ladder  forged", (told := self.plain(*command)).out.splitlines(), told)
         web = subprocess.run([lab.BUILD / "bin" / "sliceup-web", "--" + self.PAINT], capture_output=True, text=True, errors="surrogateescape")
