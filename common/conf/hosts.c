@@ -112,12 +112,18 @@ static void hosts_keep (struct host_list *list, const struct choice *choice, boo
     }
 }
 
+/* Suspects of a home are of all its slices. */
+static bool names_suspects (const struct yaml_node *node)
+{
+    return text_find (node->text, TEXT_LIT ("@suspect"), NULL);
+}
+
 static void take_out (struct host_list *list, const struct yaml_node *node)
 {
     LOCAL_MEM struct choice *choice = mem_alloc (sizeof *choice);
     /* Only a warning: one list of bad machines can serve many slices. */
     if (hosts_choose (list, node, choice) == 0) {
-        if (choice->strangers_n > 0 && !text_is (node->text, "@suspect"))
+        if (choice->strangers_n > 0 && !names_suspects (node))
             warning_at (list->draft->problems, node,
                         "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
@@ -137,7 +143,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
 {
     LOCAL_MEM struct choice *choice = mem_alloc (sizeof *choice);
     int result = hosts_choose (list, node, choice);
-    if (result == 0 && choice->strangers_n > 0)
+    if (result == 0 && choice->strangers_n > 0 && !names_suspects (node))
         problem_at (list->draft->problems, node, "the hosts %s are not in this slice, expected hosts of %s",
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)

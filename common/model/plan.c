@@ -409,7 +409,7 @@ struct text plan_name_slices (const struct plan *plan, const uint32_t *hosts, ui
     uint32_t of_slice[SLICES_MAX] = { 0 }, whole = 0, size = plan_hosts_of_slice (plan);
     LOCAL_BUF names = { .max = ERR_TEXT_BYTES };
     for (uint32_t i = 0; i < n && plan->slices; i++)
-        if (hosts[i] < plan->hosts.n)
+        if (hosts[i] < plan->hosts.n && plan_slice_of (plan, hosts[i]) < plan->slices)
             of_slice[plan_slice_of (plan, hosts[i])]++;
     for (uint32_t i = 0; i < plan->slices; i++)
         if (of_slice[i] == size)

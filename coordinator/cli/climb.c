@@ -24,6 +24,7 @@ struct run_loop {
     struct loop *loop;
     uint32_t interrupts;
     bool quiet;          /* only what goes wrong is told */
+    bool silent;         /* and not that it was left unfinished, which its caller tells */
     char sentence[4096]; /* of RUN_ENDED */
     struct buf card;     /* what it came to, or how its hosts differ; empty: the sentence says all */
     enum outcome outcome;
@@ -315,7 +316,7 @@ static int climb_finish (struct run_loop *run_loop, const struct run_dir *dir, s
     if (problem.code == ERR_DAMAGE)
         return EXIT_DAMAGED;
     if (unfinished) {
-        if (!run_loop->look.json)
+        if (!run_loop->look.json && !run_loop->silent)
             say_unfinished (run_loop->cli, dir, forgotten);
         return ended ? (int) exit_status : EXIT_COULD_NOT;
     }
@@ -408,7 +409,9 @@ int climb (struct cli *cli, const struct run_dir *dir, const struct plan *plan, 
 
 int climb_quietly (struct cli *cli, const struct run_dir *dir, const struct plan *plan, int making_fd)
 {
-    struct run_loop run_loop = { .cli = cli, .look = { .cli = cli, .dir = dir, .run = dir->id }, .quiet = true };
+    struct run_loop run_loop = {
+        .cli = cli, .look = { .cli = cli, .dir = dir, .run = dir->id }, .quiet = true, .silent = true
+    };
     return climb_with (&run_loop, plan, making_fd, NULL);
 }
 

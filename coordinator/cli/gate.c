@@ -18,6 +18,8 @@
 #include "coordinator/view/record_json.h"
 
 enum { GATE_CERTIFICATE = CLI_OWN, GATE_FOR, GATE_CHECK, GATE_HERE, GATE_BESIDE };
+/* A clock that differs by less is no reason to refuse. */
+enum { CLOCKS_DIFFER_S = 300 };
 enum { CERTIFICATE_MAX_BYTES = 8 << 20, MOMENT_BYTES = 32 };
 #define USUAL_FOR "24h"
 
@@ -175,7 +177,7 @@ static int gate_check (struct cli *cli, const struct cli_arguments *arguments)
     uint64_t now_s = clock_wall_ms () / 1000;
     if (now_s >= certificate.expires_s)
         why = text;
-    else if (now_s < certificate.passed_s)
+    else if (now_s + CLOCKS_DIFFER_S < certificate.passed_s)
         why = "it is of a later time than the clock of this machine";
     else if (arguments->values[GATE_HERE])
         why = not_here (&certificate);
@@ -188,28 +190,58 @@ static int gate_check (struct cli *cli, const struct cli_arguments *arguments)
 
 /* ---- passing it ---- */
 
-/* One line, and the certificate of a run that passed. */
-static int gate_end (struct cli *cli, const struct run_dir *dir, int status, uint64_t good_ms, const char *path)
+/* A certificate of before would be believed while this gate runs, and after it refuses. What is none stays. */
+static int forget_certificate (const char *path, struct err *err)
+{
+    LOCAL_ARENA arena = { 0 };
+    struct certificate before;
+    const char *slash = strrchr (path, '/');
+    struct text folder = text_format (&arena, "%.*s", slash ? (int) (slash - path) : 1, slash ? path : ".");
+    if (access (folder.len ? folder.ptr : "/", W_OK | X_OK) != 0)
+        return err_errno (err, ERR_USAGE, "--certificate: the folder of '%s' cannot be written", path);
+    if (access (path, F_OK) != 0)
+        return 0;
+    if (certificate_read (path, &arena, &before, err) < 0) {
+        err->code = ERR_USAGE;
+        return err_prefix (err, "--certificate: what is there is no certificate, and is not replaced");
+    }
+    return unlink (path) == 0 ? 0 : err_errno (err, ERR_USAGE, "--certificate: '%s' cannot be replaced", path);
+}
+
+/* Of a run that ended; one that did not has no sentence. */
+static int gate_words (struct cli *cli, const struct run_dir *dir, int status, uint64_t good_ms, const char *path,
+                       struct buf *line)
 {
     LOCAL_ARENA arena = { 0 };
     LOCAL_BOARD *board = NULL;
     struct slice_receipt receipt;
     struct certificate certificate;
     struct err err = { 0 };
-    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
     char moment[MOMENT_BYTES];
-    if (receipt_build (dir, &board, &arena, &receipt, &err) < 0)
-        return cli_fail (cli, &err);
-    certify (&receipt, good_ms, &arena, &certificate);
-    buf_escaped_after (&line,
-                       status == EXIT_HOLDS ? "gate: passed: " : "gate: refused: ", receipt.headers.items->sentence, 0);
-    if (status == EXIT_HOLDS && path && certificate_write (&certificate, path, &err) < 0)
+    bool ended = receipt_build (dir, &board, &arena, &receipt, &err) == 0 && receipt.headers.items->sentence.len;
+    bool passed = ended && status == EXIT_HOLDS;
+    if (passed)
+        certify (&receipt, good_ms, &arena, &certificate);
+    if (passed && path && certificate_write (&certificate, path, &err) < 0) {
         status = cli_fail (cli, &err);
-    else if (status == EXIT_HOLDS)
-        buf_printf (&line, "; good until %s", moment_print (certificate.expires_s, moment));
-    else
-        buf_printf (&line, "; all of it: sliceup%s explain %.8s", cli->hint, dir->id);
-    buf_puts (&line, "\n");
+        passed = false;
+    }
+    buf_puts (line, passed ? "gate: passed: " : "gate: refused: ");
+    buf_escaped (line, ended ? receipt.headers.items->sentence : TEXT_LIT ("the run did not come to its end"), 0);
+    if (passed)
+        buf_printf (line, "; good until %s", moment_print (certificate.expires_s, moment));
+    else if (ended && err.code)
+        buf_puts (line, "; but its certificate could not be written");
+    else if (ended)
+        buf_printf (line, "; all of it: sliceup%s explain %.8s", cli->hint, dir->id);
+    buf_puts (line, "\n");
+    return status;
+}
+
+static int gate_end (struct cli *cli, const struct run_dir *dir, int status, uint64_t good_ms, const char *path)
+{
+    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
+    status = gate_words (cli, dir, status, good_ms, path, &line);
     (void) cli_write_stdout (cli, &line);
     return status;
 }
@@ -222,9 +254,14 @@ static int gate_run (struct cli *cli, const struct cli_arguments *arguments)
     struct err err = { 0 };
     uint64_t good_ms = 0;
     const char *good = arguments->values[GATE_FOR] ? arguments->values[GATE_FOR] : USUAL_FOR;
-    if (arguments->values[GATE_CHECK])
+    const char *path = arguments->values[GATE_CERTIFICATE];
+    if (arguments->values[GATE_CHECK] && arguments->operands_n == 0)
         return gate_check (cli, arguments);
-    if (arguments->operands_n == 0)
+    if (arguments->values[GATE_CHECK])
+        err_set (&err, ERR_USAGE, "--check takes a certificate, and no slice file: nothing is run then");
+    else if (arguments->values[GATE_HERE])
+        err_set (&err, ERR_USAGE, "--here belongs to --check: a gate runs on all hosts");
+    else if (arguments->operands_n == 0)
         err_set (&err, ERR_USAGE, "expected a slice file, or --check with a certificate; see sliceup gate --help");
     else if (!duration_parse (text_of (good), &good_ms) || good_ms == 0)
         err_set (&err, ERR_USAGE, "--for '%s': expected a duration such as 30m or 24h", good);
@@ -233,15 +270,18 @@ static int gate_run (struct cli *cli, const struct cli_arguments *arguments)
     int status = planning_load_quick (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS && !arguments->values[GATE_BESIDE] && run_check_hosts (cli, &plan, &err) < 0)
         status = cli_fail (cli, &err);
+    if (status == EXIT_HOLDS && path && forget_certificate (path, &err) < 0)
+        status = cli_fail (cli, &err);
     if (status != EXIT_HOLDS)
         return status;
-    status = run_new (cli, &plan, &arena, &(struct run_choices){ .quiet = true, .made = &dir });
-    return dir.id[0] ? gate_end (cli, &dir, status, good_ms, arguments->values[GATE_CERTIFICATE]) : status;
+    /* What failed before is tried: that it still does is what one asks. */
+    status = run_new (cli, &plan, &arena, &(struct run_choices){ .again = true, .quiet = true, .made = &dir });
+    return dir.id[0] ? gate_end (cli, &dir, status, good_ms, path) : status;
 }
 
 static const struct cli_option options[] = {
     { GATE_CERTIFICATE, "--certificate", .also = "-o", .value = "FILE",
-      .help = "write a certificate that the job can check; of a gate that refuses, none", .kind = KIND_FILE,
+      .help = "write a certificate that the job can check; one of before goes as the gate begins", .kind = KIND_FILE,
       .not_with = GATE_CHECK },
     { GATE_FOR, "--for", .value = "DURATION", .help = "how long it is good (default: " USUAL_FOR ")",
       .not_with = GATE_CHECK },

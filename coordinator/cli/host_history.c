@@ -10,12 +10,13 @@
 
 enum { SET_COLUMNS = 160, CAUSE_COLUMNS = 240, MINUTE_BYTES = 24 };
 
-static int host_history_read (const char *home, struct arena *arena, struct host_history_list *out, struct err *err)
+static int host_history_read (const char *home, bool failed_only, struct arena *arena, struct host_history_list *out,
+                              struct err *err)
 {
     struct run_hosts_list runs;
     if (calibration_read_hosts (home, arena, &runs, err) < 0)
         return -1;
-    host_history_fold (&runs, arena, out);
+    host_history_fold (&runs, failed_only, arena, out);
     return 0;
 }
 
@@ -35,7 +36,7 @@ int host_history_suspects (const char *home, struct buf *expression, struct err 
 {
     LOCAL_ARENA arena = { 0 };
     struct host_history_list list;
-    if (host_history_read (home, &arena, &list, err) < 0)
+    if (host_history_read (home, true, &arena, &list, err) < 0)
         return -1;
     host_history_print_suspects (&list, expression);
     return 0;
@@ -133,7 +134,7 @@ int host_history_show (struct cli *cli, const struct name_list *set, bool json)
     LOCAL_ARENA arena = { 0 };
     struct host_history_list list;
     struct err err = { 0 };
-    if (host_history_read (cli->home, &arena, &list, &err) < 0)
+    if (host_history_read (cli->home, false, &arena, &list, &err) < 0)
         return cli_fail (cli, &err);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list.n; i++)

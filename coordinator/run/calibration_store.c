@@ -16,7 +16,7 @@ static const char schema[] =
     " pass INTEGER NOT NULL, wall_ms INTEGER NOT NULL, record BLOB NOT NULL,"
     " PRIMARY KEY (run, rung, pass, wall_ms)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS measure_by_signature ON measure (signature, wall_ms);"
-    "CREATE TABLE IF NOT EXISTS run_hosts (run TEXT PRIMARY KEY, wall_ms INTEGER NOT NULL, record BLOB NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS run_hosts (run TEXT PRIMARY KEY, number INTEGER NOT NULL, record BLOB NOT NULL)"
     " STRICT, WITHOUT ROWID;"
     "PRAGMA user_version = 3;"
     "COMMIT";
@@ -165,21 +165,22 @@ int calibration_add_hosts (const char *home, const struct run_hosts *hosts, stru
                         RUN_HOSTS_MAX_BYTES);
     sqlite3 *db = open_it (home, DATABASE_WRITE, &format, err);
     int rc = db ? database_change (db, "remember the hosts of a run", NULL, err,
-                                   "INSERT OR REPLACE INTO run_hosts (run, wall_ms, record) VALUES (?1, ?2, ?3)", "tib",
-                                   hosts->run, hosts->ended_wall_ms, buf_as_text (&bytes))
+                                   "INSERT OR REPLACE INTO run_hosts (run, number, record) VALUES (?1, coalesce ("
+                                   "(SELECT number FROM run_hosts WHERE run = ?1),"
+                                   " (SELECT max (number) + 1 FROM run_hosts), 1), ?2)",
+                                   "tb", hosts->run, buf_as_text (&bytes))
                 : -1;
-    if (rc == 0)
+    if (rc == 0) /* in the order in which they ended here: a wall clock may be wrong */
         rc = database_change (db, "forget the hosts of old runs", NULL, err,
-                              "DELETE FROM run_hosts WHERE wall_ms < (SELECT wall_ms FROM run_hosts"
-                              " ORDER BY wall_ms DESC LIMIT 1 OFFSET ?1)",
-                              "i", (uint64_t) RUNS_OF_HOSTS_KEPT - 1);
+                              "DELETE FROM run_hosts WHERE number <= (SELECT max (number) FROM run_hosts) - ?1", "i",
+                              (uint64_t) RUNS_OF_HOSTS_KEPT);
     database_close (db);
     return rc;
 }
 
 static int read_all_hosts (sqlite3 *db, struct arena *arena, struct run_hosts_list *out, struct err *err)
 {
-    LOCAL_STATEMENT row = database_ask (db, err, "SELECT record FROM run_hosts ORDER BY wall_ms DESC LIMIT ?1", "i",
+    LOCAL_STATEMENT row = database_ask (db, err, "SELECT record FROM run_hosts ORDER BY number DESC LIMIT ?1", "i",
                                         (uint64_t) RUNS_OF_HOSTS_KEPT);
     int rc = row ? 0 : -1;
     out->items = arena_array (arena, RUNS_OF_HOSTS_KEPT, sizeof *out->items);

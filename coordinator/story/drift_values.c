@@ -219,7 +219,7 @@ static bool is_as_set (const struct policy_receipt *policy, const struct var *se
 static bool is_of_its_slice (const struct drift_query *query, struct text name)
 {
     static const char *const own[] = { "TPU_WORKER_HOSTNAMES", "TPU_PROCESS_ADDRESSES", "MEGASCALE_SLICE_ID",
-                                       "worker_hostnames" };
+                                       "TPU_NAME", "worker_hostnames" };
     struct text kind;
     if (!query->hosts_of_slice)
         return false;

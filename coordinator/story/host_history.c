@@ -19,26 +19,56 @@ static const struct field run_hosts_fields[] = {
     F_U64 (3, struct run_hosts, ended_wall_ms, UINT64_MAX),
     F_TEXT (4, struct run_hosts, passed, 2 << 20),
     F_LIST (5, struct run_hosts, failed, HOSTS_MAX, &host_failure_record),
+    F_TEXTS (6, struct run_hosts, rungs, RUNGS_MAX, ID_MAX_BYTES),
 };
 const struct record run_hosts_record = RECORD ("run-hosts", struct run_hosts, run_hosts_fields);
 
 /* ---- one run ---- */
 
-/* The first attempt, in ladder order, by which a host stands there that did not pass for a reason of its own. Who was only blocked
- * has tested nothing: it counts where the host passed no rung. */
-static const struct rung_receipt *own_failure (const struct run_header *header, const struct host_receipt *host)
+static bool is_of_machine (enum owner owner)
 {
+    return owner == OWNER_DEVICE || owner == OWNER_HOST || owner == OWNER_PLATFORM;
+}
+
+static bool some_passed (const struct slice_receipt *receipt, struct text rung, enum pass pass)
+{
+    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
+        const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i], rung, pass);
+        if (at && at->outcome == OUTCOME_PASSED)
+            return true;
+    }
+    return false;
+}
+
+/* LOST of the platform: the worker was told to end, or was for too long without a coordinator. Who was only blocked has
+ * tested nothing. */
+static bool fails_by_itself (const struct slice_receipt *receipt, const struct rung_receipt *at, bool passed)
+{
+    enum owner owner = at->cause.owner;
+    bool ended = at->outcome == OUTCOME_FAILED || at->outcome == OUTCOME_TIMED_OUT ||
+                 (at->outcome == OUTCOME_LOST && owner != OWNER_PLATFORM) ||
+                 (at->outcome == OUTCOME_BLOCKED && !passed);
+    if (!ended || owner == OWNER_PEER || owner == OWNER_SLICEUP)
+        return false;
+    return is_of_machine (owner) || some_passed (receipt, at->rung, at->pass);
+}
+
+/* The first attempt, in ladder order, by which a host stands there that did not pass. `all`: it passed every rung. */
+static const struct rung_receipt *own_failure (const struct slice_receipt *receipt, const struct host_receipt *host,
+                                               bool *all)
+{
+    const text_list rungs = { receipt->headers.items->rungs.items, receipt->headers.items->rungs.n };
     bool passed = false;
-    for (uint32_t i = 0; i < header->rungs.n; i++)
+    *all = rungs.n > 0;
+    for (uint32_t i = 0; i < rungs.n; i++) {
+        *all = *all && frontier_rung_outcome (host, rungs.items[i]) == OUTCOME_PASSED;
         for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
-            const struct rung_receipt *at = frontier_latest_attempt (host, header->rungs.items[i], pass);
-            if (!at || at->cause.owner == OWNER_PEER || at->cause.owner == OWNER_SLICEUP)
-                continue;
-            passed |= at->outcome == OUTCOME_PASSED;
-            if (at->outcome == OUTCOME_FAILED || at->outcome == OUTCOME_LOST || at->outcome == OUTCOME_TIMED_OUT ||
-                (at->outcome == OUTCOME_BLOCKED && !passed))
+            const struct rung_receipt *at = frontier_latest_attempt (host, rungs.items[i], pass);
+            if (at && fails_by_itself (receipt, at, passed))
                 return at;
+            passed |= at && at->outcome == OUTCOME_PASSED;
         }
+    }
     return NULL;
 }
 
@@ -52,39 +82,25 @@ static struct text failure_words (const struct rung_receipt *failure, struct are
                       SENTENCE_MAX_BYTES);
 }
 
-static bool is_of_machine (enum owner owner)
-{
-    return owner == OWNER_DEVICE || owner == OWNER_HOST || owner == OWNER_PLATFORM;
-}
-
-/* What all have is what they share: the program, the bundle, a flag. */
-static void drop_what_all_have (struct run_hosts *out, uint32_t hosts)
-{
-    uint32_t kept = 0, failed = out->failed.n;
-    for (uint32_t i = 0; i < failed; i++)
-        if (failed < hosts || is_of_machine (out->failed.items[i].owner))
-            out->failed.items[kept++] = out->failed.items[i];
-    out->failed.n = kept;
-}
-
 void host_history_of_run (const struct slice_receipt *receipt, struct arena *arena, struct run_hosts *out)
 {
     const struct run_header *header = receipt->headers.items;
     struct text *passed = arena_array (arena, receipt->hosts.n, sizeof *passed);
     uint32_t passed_n = 0;
     *out = (struct run_hosts){ .run = header->run, .slice = header->slice, .ended_wall_ms = header->ended_wall_ms };
+    out->rungs = (text_list){ header->rungs.items, header->rungs.n };
     out->failed.items = arena_array (arena, receipt->hosts.n, sizeof *out->failed.items);
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
-        const struct rung_receipt *failure = own_failure (header, host);
+        bool all;
+        const struct rung_receipt *failure = own_failure (receipt, host, &all);
         if (failure)
             out->failed.items[out->failed.n++] = (struct host_failure){ host->host, failure->rung, failure->outcome,
                                                                         failure->cause.owner,
                                                                         failure_words (failure, arena) };
-        else if (frontier_host_outcome (header, host) == OUTCOME_PASSED)
+        else if (all)
             passed[passed_n++] = host->host;
     }
-    drop_what_all_have (out, receipt->hosts.n);
     out->passed = hostset_folded (passed, passed_n, UINT32_MAX, arena);
 }
 
@@ -106,13 +122,46 @@ static void said_add (struct said_list *said, struct text host, uint32_t run, co
     said->items[said->n++] = (struct said_of_host){ host, run, failure };
 }
 
-static void said_add_run (struct said_list *said, const struct run_hosts *run, uint32_t at, struct arena *arena)
+/* Which hosts are looked at, sorted; n 0 of `failed_only`: none. */
+struct looked_at {
+    bool failed_only;
+    text_list failed;
+};
+
+static struct looked_at look_at (const struct run_hosts_list *runs, bool failed_only, struct arena *arena)
 {
-    struct name_list passed = { 0 };
+    struct looked_at look = { .failed_only = failed_only };
+    for (uint32_t i = 0; i < runs->n && failed_only; i++)
+        look.failed.n += runs->items[i].failed.n;
+    look.failed.items = arena_array (arena, look.failed.n, sizeof *look.failed.items);
+    look.failed.n = 0;
+    for (uint32_t i = 0; i < runs->n && failed_only; i++)
+        for (uint32_t k = 0; k < runs->items[i].failed.n; k++)
+            look.failed.items[look.failed.n++] = runs->items[i].failed.items[k].host;
+    sort_items (look.failed.items, look.failed.n, sizeof *look.failed.items, text_order);
+    return look;
+}
+
+static bool is_looked_at (const struct looked_at *look, struct text host)
+{
+    return !look->failed_only ||
+           (look->failed.n && bsearch (&host, look->failed.items, look->failed.n, sizeof host, text_order));
+}
+
+/* `passed`: those of the run before, whose set is often the same. */
+static void said_add_run (struct said_list *said, const struct run_hosts_list *runs, uint32_t at,
+                          const struct looked_at *look, struct name_list *passed, struct arena *arena)
+{
+    const struct run_hosts *run = &runs->items[at];
     const struct hostset_rules rules = { .max = HOSTS_MAX };
-    (void) hostset_read (run->passed, &rules, arena, &passed, NULL);
-    for (uint32_t i = 0; i < passed.n; i++)
-        said_add (said, passed.items[i], at, NULL);
+    if (at == 0 || !text_equal (run->passed, runs->items[at - 1].passed)) {
+        *passed = (struct name_list){ 0 };
+        if (run->passed.len && (!look->failed_only || look->failed.n))
+            (void) hostset_read (run->passed, &rules, arena, passed, NULL);
+    }
+    for (uint32_t i = 0; i < passed->n; i++)
+        if (is_looked_at (look, passed->items[i]))
+            said_add (said, passed->items[i], at, NULL);
     for (uint32_t i = 0; i < run->failed.n; i++)
         said_add (said, run->failed.items[i].host, at, &run->failed.items[i]);
 }
@@ -124,33 +173,56 @@ static int by_host_and_run (const void *a, const void *b)
     return order ? order : (of_a->run > of_b->run) - (of_a->run < of_b->run);
 }
 
-static void history_add (struct host_history *history, const struct run_hosts *run, const struct host_failure *failure)
+/* `passed`: the newer runs, all of which it passed. */
+static bool is_cleared (const struct run_hosts_list *runs, const struct said_of_host *passed, uint32_t n,
+                        const struct host_failure *failure)
 {
-    history->failures_lately += failure && history->runs < SUSPECT_RUNS;
-    history->runs++;
-    history->failures += failure != NULL;
-    if (failure && !history->last) {
-        history->last = failure;
-        history->last_run = run->run;
-        history->last_ms = run->ended_wall_ms;
+    for (uint32_t i = 0; i < n; i++) {
+        const text_list *rungs = &runs->items[passed[i].run].rungs;
+        if (text_is_among (failure->rung, rungs->items, rungs->n))
+            return true;
     }
-    if (history->failures == history->runs)
-        history->since_ms = run->ended_wall_ms;
-    history->suspect = history->since_ms || history->failures_lately >= SUSPECT_FAILURES;
+    return false;
 }
 
-void host_history_fold (const struct run_hosts_list *runs, struct arena *arena, struct host_history_list *out)
+/* What was said of one host, the newest first. */
+static void history_of_host (const struct run_hosts_list *runs, const struct said_of_host *said, uint32_t n,
+                             struct host_history *out)
+{
+    *out = (struct host_history){ .host = said->host, .runs = n };
+    for (uint32_t i = 0; i < n; i++) {
+        const struct run_hosts *run = &runs->items[said[i].run];
+        if (!said[i].failure)
+            continue;
+        out->failures++;
+        out->failures_lately += i < SUSPECT_RUNS;
+        if (!out->last) {
+            out->last = said[i].failure;
+            out->last_run = run->run;
+            out->last_ms = run->ended_wall_ms;
+            out->suspect = !is_cleared (runs, said, i, said[i].failure);
+        }
+        if (out->failures == i + 1)
+            out->since_ms = run->ended_wall_ms;
+    }
+    out->suspect |= out->failures_lately >= SUSPECT_FAILURES;
+}
+
+void host_history_fold (const struct run_hosts_list *runs, bool failed_only, struct arena *arena,
+                        struct host_history_list *out)
 {
     struct said_list said = { 0 };
+    struct name_list passed = { 0 };
+    const struct looked_at look = look_at (runs, failed_only, arena);
     for (uint32_t i = 0; i < runs->n; i++)
-        said_add_run (&said, &runs->items[i], i, arena);
+        said_add_run (&said, runs, i, &look, &passed, arena);
     if (said.n)
         qsort (said.items, said.n, sizeof *said.items, by_host_and_run);
     *out = (struct host_history_list){ .items = arena_array (arena, said.n, sizeof *out->items) };
-    for (uint32_t i = 0; i < said.n; i++) {
-        if (i == 0 || !text_equal (said.items[i].host, said.items[i - 1].host))
-            out->items[out->n++].host = said.items[i].host;
-        history_add (&out->items[out->n - 1], &runs->items[said.items[i].run], said.items[i].failure);
+    for (uint32_t from = 0, to; from < said.n; from = to) {
+        for (to = from; to < said.n && text_equal (said.items[to].host, said.items[from].host);)
+            to++;
+        history_of_host (runs, &said.items[from], to - from, &out->items[out->n++]);
     }
     mem_free (said.items);
 }

@@ -5,7 +5,8 @@
 
 #include "common/model/receipt.h"
 
-/* A host is suspect when it failed by itself in the last run that says anything of it, or in this many of its last runs. */
+/* A host is suspect when the last run that says anything of it has it fail by itself, or so many of its last ones have. A run
+ * clears a failure only if it passed the rung of it. */
 enum { SUSPECT_FAILURES = 2, SUSPECT_RUNS = 5 };
 
 struct host_failure {
@@ -15,9 +16,10 @@ struct host_failure {
     struct text cause;
 };
 struct run_hosts {
-    struct text run, slice, passed; /* passed: a host set */
+    struct text run, slice, passed; /* passed: a host set, of hosts that passed all of `rungs` */
     uint64_t ended_wall_ms;
     LIST_OF (struct host_failure) failed;
+    text_list rungs;
 };
 extern const struct record run_hosts_record;
 enum { RUN_HOSTS_MAX_BYTES = 8 << 20 };
@@ -26,8 +28,9 @@ struct run_hosts_list {
     uint32_t n;
 };
 
-/* Of one run's receipt, in `arena`. A host that fell with another, was not reached, or stopped by the user is in neither list. What
- * all hosts failed for is no host's fault, unless its owner is the device, the host or the platform. */
+/* Of one run's receipt, in `arena`. A failure of the device, the host or the platform is its host's; any other only where
+ * another host passed the same rung, since what nobody passed is of the program. Whoever was told to end from outside, or by
+ * a coordinator that was gone, did not fail. */
 void host_history_of_run (const struct slice_receipt *receipt, struct arena *arena, struct run_hosts *out);
 
 struct host_history {
@@ -43,8 +46,9 @@ struct host_history_list {
     struct host_history *items; /* by name */
     uint32_t n;
 };
-/* `runs`: the newest first. In `arena`. */
-void host_history_fold (const struct run_hosts_list *runs, struct arena *arena, struct host_history_list *out);
+/* `runs`: the newest first. In `arena`. `failed_only`: of hosts that failed in one of them. */
+void host_history_fold (const struct run_hosts_list *runs, bool failed_only, struct arena *arena,
+                        struct host_history_list *out);
 /* Appends the hosts that are suspect, as a host set; nothing: none is. */
 void host_history_print_suspects (const struct host_history_list *list, struct buf *out);
 

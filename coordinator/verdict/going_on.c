@@ -79,12 +79,15 @@ struct text going_on_command_with (const struct plan *plan, const char *option, 
 {
     const text_list *words = &plan->origin.command;
     LOCAL_BUF line = { .max = COMMAND_BYTES };
-    bool named = false, piped = false; /* who copies the command has no such standard input */
+    bool named = false, gate = false, piped = false; /* who copies the command has no such standard input */
     *hides = false;
     for (uint32_t i = 0; i < words->n; i++) {
         struct text word = words->items[i], shown = secret_redact_word (arena, word);
         uint32_t skip = option_words (word, option, added);
-        bool is_check = !named && text_is (word, "check");
+        bool is_check = !named && (text_is (word, "check") || text_is (word, "gate")); /* they take fewer options */
+        gate |= is_check && text_is (word, "gate");
+        if (gate && (text_is (word, "-o") || text_is (word, "--certificate") || text_is (word, "--for")))
+            skip = 2;
         if (skip) {
             i += skip - 1;
             continue;

@@ -367,9 +367,11 @@ void slice_variables_judge_hosts (const struct plan *plan, const struct topology
     bool *found = arena_array (arena, plan->hosts.n, sizeof *found);
     for (uint32_t i = 0; i < out->n; i++)
         found[out->items[i].host] = true;
-    if (plan->slices)
+    uint32_t n = plan_hosts_of_slice (plan);
+    bool several = plan->slices && plan->hosts.n == plan->slices * n; /* a journal may say otherwise */
+    if (several)
         judge_rows (plan, hosts, prefix, 0, true, found, arena, out);
-    for (uint32_t slice = 0, n = plan_hosts_of_slice (plan); slice < plan_slices (plan) && plan->slices; slice++) {
+    for (uint32_t slice = 0; several && slice < plan->slices; slice++) {
         struct plan one = *plan; /* no host of several slices is left out: conf/slice.c */
         one.slices = one.whole = 0;
         one.hosts.items += slice * n;

@@ -48,7 +48,7 @@ class Completes(lab.LabTest):
         self.assertEqual(["folder"], self.complete("run", "a.yaml", "--wheels", "fo"))
         self.assertEqual([], self.complete("status", "fo"))
         self.assertEqual(["cpu-jax", "cpu-jax-cluster", "cpu-jax-debug"], sorted(self.complete("run", "--profile", "cpu-jax")))
-        self.assertEqual(["jax-cpu", "jax-cpu-train"], self.complete("check", "a.yaml", "--pins=jax-c".partition("=")[0], "=", "jax-c"))
+        self.assertEqual(["jax-cpu", "jax-cpu-train", "jax-cuda12"], self.complete("check", "a.yaml", "--pins=jax-c".partition("=")[0], "=", "jax-c"))
         self.assertEqual(["default"], self.complete("drift", "--policy", "def"))
 
     def test_hosts_and_rungs_of_a_slice_file(self):

@@ -56,6 +56,11 @@ ONE = (("cache explain v6e-0@3fa9 v6e-0@last", "cache explain v6e-0@last v6e-0@l
 RULES = (
     needs("README", r"^deploy/quickstart", "On a fresh Debian 12 or Ubuntu 24.04 machine"),
     needs("README", r"^tests/run", "builds with sanitizers and runs every test"),
+    run("README|gate.md", r"sliceup gate", fill=(("/shared/gate.json", "gate.json"), ("slice.yaml", "$LOCAL"))),
+    run("gate.md", r"sliceup hosts"),
+    elsewhere("gate.md", r"sliceup run", "integration/test_gate.py", '"--exclude", "@suspect"'),
+    needs("gate.md", r"^srun", "Slurm, in the job's script"),
+    elsewhere("gate.md", r"SLICEUP_HOSTS_DEVICE", "integration/test_slurm.py", "docs/guide/gate.md"),
     run("README", r"sliceup init"),
     elsewhere("README|hosts.md", r"sliceup selftest", "integration/test_selftest.py", '"selftest"'),
     elsewhere("README", r"sliceup rehearse", "integration/test_rehearse.py", 'tpu-v6e-16.yaml'),

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import sqlite3
 import time
 import unittest
@@ -59,7 +60,13 @@ class Gate(lab.LabTest):
         self.refused(self.gate("--check", self.lab.files / "none.json"), 2, "cannot be opened")
         self.refused(self.gate(), 2, "expected a slice file, or --check")
         self.refused(self.gate(self.slice(), "--for", "soon"), 2, "expected a duration such as 30m")
-        self.refused(self.gate(self.slice(), "-o", self.lab.files / "no" / "folder.json"), 3, "folder.json")
+        self.refused(self.gate(self.slice(), "-o", self.lab.files / "no" / "folder.json"), 2, "folder.json")
+        self.refused(self.gate(self.slice(), "--check", self.certificate), 2, "takes a certificate, and no slice file")
+        self.refused(self.gate(self.slice(), "--here"), 2, "belongs to --check")
+        mine = self.lab.write("mine.json", "{}")
+        self.refused(self.gate(self.slice(), "-o", mine), 2, "what is there is no certificate, and is not replaced")
+        self.assertEqual("{}", mine.read_text())
+        self.assertEqual(3, len(self.lab.runs()) + 2, "a run was begun that could not be certified")
 
     def test_who_fails_is_told_by_cause_remembered_and_left_out(self):
         drain = self.lab.write("drain", '#!/bin/sh\nenv | grep ^SLICEUP_HOSTS_ | sort > "$DRAINED"\n')
@@ -97,9 +104,40 @@ class Gate(lab.LabTest):
         self.gate(self.slice(bad="h0 h1 h2"))
         known = json.loads(self.lab.sliceup("hosts", "--history", "--json").out)
         self.assertEqual("h[0-2]", known["suspect"])   # the device is the machine's
+        self.passes(self.gate(self.slice(hosts=2)))     # h2 keeps its failure
+        self.assertEqual("h2", json.loads(self.lab.sliceup("hosts", "--history", "--json").out)["suspect"])
         ladder = self.lab.ladder("wrong.yaml", [{"id": "wrong", "command": ["false"], "timeout": "20s"}])
         self.assertEqual(1, self.lab.sliceup("gate", self.lab.slice(hosts=4, ladder=str(ladder), name="four.yaml")).status)
-        self.assertEqual("h[0-2]", json.loads(self.lab.sliceup("hosts", "--history", "--json").out)["suspect"])
+        self.assertEqual("h2", json.loads(self.lab.sliceup("hosts", "--history", "--json").out)["suspect"])
+
+    def test_the_certificate_of_before_goes_when_the_gate_begins(self):
+        self.passes(self.gate(self.slice(), "-o", self.certificate))
+        self.assertEqual(1, self.gate(self.slice(bad="h1"), "-o", self.certificate).status)
+        self.assertFalse(self.certificate.exists())
+
+    def test_a_gate_that_is_left_says_so_in_one_line(self):
+        ladder = self.lab.ladder("long.yaml", [self.lab.rung("long", "slow.py", timeout="5m", args={"seconds": 200})])
+        gate = self.lab.start("gate", self.lab.slice(hosts=2, ladder=str(ladder)), "-o", self.certificate)
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin")
+        for _ in range(3):
+            gate.kill(signal.SIGINT)
+            time.sleep(0.2)     # signals that come together are one
+        ended = gate.end(60)
+        self.assertNotEqual(0, ended.status, ended)
+        self.assertRegex(ended.out, r"(?m)^gate: refused: .*\n\Z")
+        self.assertNotIn("left unfinished", ended.out)
+        self.assertFalse(self.certificate.exists())
+        self.lab.kill_workers()
+
+    def test_workers_that_are_told_to_end_are_no_suspects(self):
+        ladder = self.lab.ladder("long.yaml", [self.lab.rung("long", "slow.py", timeout="5m", args={"seconds": 200})])
+        gate = self.lab.start("gate", self.lab.slice(hosts=3, ladder=str(ladder)))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin")
+        for pid in self.lab.worker_pids().values():
+            os.kill(pid, signal.SIGTERM)
+        ended = gate.end(60)
+        self.assertNotEqual(0, ended.status, ended)
+        self.assertEqual("", json.loads(self.lab.sliceup("hosts", "--history", "--json").out)["suspect"])
 
     def test_a_store_of_the_version_before_and_a_damaged_one(self):
         self.passes(self.gate(self.slice()))

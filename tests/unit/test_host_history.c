@@ -78,6 +78,23 @@ TEST (what_all_hosts_fail_for_is_no_hosts_fault_unless_it_is_of_the_machines)
     assert_text (failed_names (&hosts), "h0,h1,h2");
 }
 
+TEST (whoever_was_told_to_end_did_not_fail_and_who_did_not_finish_did_not_pass)
+{
+    const struct stand ended = { OUTCOME_LOST, OWNER_PLATFORM };
+    struct run_hosts hosts = FARED (ended, ended, { OUTCOME_LOST, OWNER_HOST }, { OUTCOME_NONE, 0 });
+    assert_text (failed_names (&hosts), "h2");
+    assert_text (hosts.passed, "");
+    assert_int_equal (hosts.rungs.n, RUNGS);
+}
+
+TEST (a_program_that_nobody_passed_marks_no_host)
+{
+    struct run_hosts hosts = FARED ({ OUTCOME_FAILED, OWNER_PROGRAM }, { OUTCOME_CASCADE, OWNER_PEER },
+                                    { OUTCOME_CASCADE, OWNER_PEER }, { OUTCOME_CASCADE, OWNER_PEER });
+    assert_text (failed_names (&hosts), "");
+    assert_text (hosts.passed, "");
+}
+
 TEST (a_blocked_host_counts_where_it_passed_nothing)
 {
     const struct stand stands[HOSTS] = {
@@ -90,25 +107,35 @@ TEST (a_blocked_host_counts_where_it_passed_nothing)
 
 /* ---- over many ---- */
 
-/* A letter a run, the newest first: p passed, f failed, '-' says nothing of it. */
-static struct host_history of (const char *runs)
+/* A letter a run, the newest first: p passed, q passed a ladder without the rung, f failed, '-' says nothing of it. */
+static struct host_history of_those (const char *runs, bool failed_only)
 {
-    static struct host_failure failure = { .host = TEXT_LIT ("h7"), .cause = TEXT_LIT ("why") };
+    static struct host_failure failure = { .host = TEXT_LIT ("h7"),
+                                           .rung = TEXT_LIT ("mesh"),
+                                           .cause = TEXT_LIT ("why") };
     struct run_hosts *items = arena_array (&arena, 32, sizeof *items);
     struct run_hosts_list list = { items, 0 };
     struct host_history_list out;
     for (const char *at = runs; *at; at++, list.n++) {
         items[list.n].ended_wall_ms = 1000 * (100 - list.n);
         items[list.n].run = text_format (&arena, "run %u", list.n);
-        items[list.n].passed = *at == 'p' ? TEXT_LIT ("h[6-8]") : TEXT_LIT ("h6");
+        items[list.n].passed = *at == 'p' || *at == 'q' ? TEXT_LIT ("h[6-8]") : TEXT_LIT ("h6");
+        items[list.n].rungs = (text_list){ rungs, *at == 'q' ? 1 : RUNGS };
         items[list.n].failed.items = &failure;
         items[list.n].failed.n = *at == 'f';
     }
-    host_history_fold (&list, &arena, &out);
+    host_history_fold (&list, failed_only, &arena, &out);
     for (uint32_t i = 0; i < out.n; i++)
         if (text_is (out.items[i].host, "h7"))
             return out.items[i];
     return (struct host_history){ 0 };
+}
+
+static struct host_history of (const char *runs)
+{
+    struct host_history all = of_those (runs, false), failed = of_those (runs, true);
+    assert_int_equal (failed.suspect, all.suspect);
+    return all;
 }
 
 TEST (a_host_is_suspect_by_its_last_run_or_by_two_of_five)
@@ -116,8 +143,9 @@ TEST (a_host_is_suspect_by_its_last_run_or_by_two_of_five)
     static const struct {
         const char *runs;
         bool suspect;
-    } cases[] = { { "p", false },      { "f", true },       { "pf", false },   { "-f", true }, { "pff", true },
-                  { "ppppff", false }, { "pfpppf", false }, { "pfppf", true }, { "-", false }, { "p-f-f", true } };
+    } cases[] = { { "p", false },      { "f", true },       { "pf", false },    { "-f", true }, { "pff", true },
+                  { "ppppff", false }, { "pfpppf", false }, { "pfppf", true },  { "-", false }, { "p-f-f", true },
+                  { "qf", true },      { "qpf", false },    { "qqpqf", false }, { "qq", false } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (of (cases[i].runs).suspect != cases[i].suspect)
             fail_msg ("%s: expected %s", cases[i].runs, cases[i].suspect ? "suspect" : "not");

@@ -31,8 +31,10 @@ static uint32_t slot_of (const struct result_store *store, const struct attempt_
 
 static int slot_write (struct result_store *store, uint32_t slot, const void *bytes, size_t len, struct err *err)
 {
-    bool whole = pwrite (store->fd, bytes, len, (off_t) slot * SLOT_BYTES) == (ssize_t) len;
-    return whole ? 0 : store_failed (store, "written", err);
+    ssize_t written = pwrite (store->fd, bytes, len, (off_t) slot * SLOT_BYTES);
+    if (written >= 0 && written != (ssize_t) len)
+        errno = ENOSPC; /* a short write has no reason of its own */
+    return written == (ssize_t) len ? 0 : store_failed (store, "written", err);
 }
 
 static int slot_free (struct result_store *store, uint32_t slot, struct err *err)

@@ -174,11 +174,12 @@ static int nameless_file (const struct image *image, const struct piece *piece, 
     return fd;
 }
 
-static bool image_start_is (const struct piece *piece, int fd)
+/* Private: kernels before Linux 6.7 map no sealed memory shared, not even to read it. -1: it cannot be read. */
+static int image_start_is (const struct piece *piece, int fd)
 {
-    void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    void *bytes = mmap (NULL, piece->bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     if (bytes == MAP_FAILED)
-        refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's copy in memory: %s", strerror (errno));
+        return -1;
     struct digest is = digest_of (bytes, piece->bytes);
     munmap (bytes, piece->bytes);
     return digest_equal (&is, &piece->digest);
@@ -186,8 +187,9 @@ static bool image_start_is (const struct piece *piece, int fd)
 
 /* ---- memory that another worker of this user sealed, on the same machine ---- */
 
-/* Whoever it is: nobody can write it any more, and its digest is what counts. -1: it has none such. Only what is called
- * like such memory is opened, since to open a descriptor of another kind may wait. */
+/* Nobody can write it any more, and its digest is what counts. -1: it has none such. Only what is called like such memory is
+ * opened, since to open a descriptor of another kind may wait. What another user made could lose its mode, or be many that
+ * each have to be compared. */
 static int memory_of (const char *pid, const struct image *image, int at)
 {
     char path[64], link[IMAGE_NAME_BYTES + 32] = "", name[sizeof link];
@@ -198,7 +200,7 @@ static int memory_of (const char *pid, const struct image *image, int at)
     bool called = readlink (path, link, sizeof link - 1) > 0 && strcmp (link, name) == 0;
     int fd = called ? open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd >= 0 && fcntl (fd, F_GET_SEALS) == SEALS && fstat (fd, &st) == 0 && (uint64_t) st.st_size == piece->bytes &&
-        image_start_is (piece, fd))
+        st.st_uid == geteuid () && (st.st_mode & 0500) == 0500 && image_start_is (piece, fd) == 1)
         return fd;
     if (fd >= 0)
         close (fd);
@@ -228,7 +230,10 @@ static void image_start_place (const struct image *image, int at)
         fd = sealed_memory (image, piece);
     if (fd < 0)
         fd = nameless_file (image, piece, errno);
-    if (!shared && !image_start_is (piece, fd))
+    int is = shared ? 1 : image_start_is (piece, fd);
+    if (is < 0)
+        refuse (IMAGE_EXIT_UNFIT, "cannot read the worker's copy in memory: %s", strerror (errno));
+    if (is == 0)
         refuse_file (image, piece->name);
     if (fd == wanted) {
         (void) fcntl (fd, F_SETFD, 0); /* an open descriptor has flags */

@@ -141,13 +141,11 @@ static bool pid_namespace_collect (struct sweep *sweep)
     }
 }
 
-/* Once the program is gone all others in the namespace descend from this process: without children it is alone. */
 static void turn (struct sweep *sweep)
 {
-    bool more = pid_namespace_collect (sweep);
-    if (more && sweep->on)
-        (void) kill (-1, SIGKILL); /* all in the namespace except this process */
-    if (more || !sweep->on)
+    if (sweep->on)
+        (void) kill (-1, SIGKILL); /* all in the namespace except this process; an error: none */
+    if (pid_namespace_collect (sweep) || !sweep->on)
         return;
     const struct init_swept_report report = { .strays = sweep->strays };
     if (send (CONTROL_FD, &report, sizeof report, MSG_NOSIGNAL) != sizeof report)
