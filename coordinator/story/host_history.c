@@ -30,19 +30,28 @@ static bool is_of_machine (enum owner owner)
     return owner == OWNER_DEVICE || owner == OWNER_HOST || owner == OWNER_PLATFORM;
 }
 
-static bool some_passed (const struct slice_receipt *receipt, struct text rung, enum pass pass)
+/* Which passes of each rung some host passed. */
+struct passes {
+    bool some[PASS_RESTORED + 1];
+};
+
+static struct passes *passes_of (const struct slice_receipt *receipt, struct arena *arena)
 {
-    for (uint32_t i = 0; i < receipt->hosts.n; i++) {
-        const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i], rung, pass);
-        if (at && at->outcome == OUTCOME_PASSED)
-            return true;
-    }
-    return false;
+    const struct run_header *header = receipt->headers.items;
+    struct passes *of = arena_array (arena, header->rungs.n, sizeof *of);
+    for (uint32_t i = 0; i < receipt->hosts.n; i++)
+        for (uint32_t rung = 0; rung < header->rungs.n; rung++)
+            for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
+                const struct rung_receipt *at = frontier_latest_attempt (&receipt->hosts.items[i],
+                                                                         header->rungs.items[rung], pass);
+                of[rung].some[pass] |= at && at->outcome == OUTCOME_PASSED;
+            }
+    return of;
 }
 
 /* LOST of the platform: the worker was told to end, or was for too long without a coordinator. Who was only blocked has
  * tested nothing. */
-static bool fails_by_itself (const struct slice_receipt *receipt, const struct rung_receipt *at, bool passed)
+static bool fails_by_itself (const struct passes *of, const struct rung_receipt *at, bool passed)
 {
     enum owner owner = at->cause.owner;
     bool ended = at->outcome == OUTCOME_FAILED || at->outcome == OUTCOME_TIMED_OUT ||
@@ -50,21 +59,21 @@ static bool fails_by_itself (const struct slice_receipt *receipt, const struct r
                  (at->outcome == OUTCOME_BLOCKED && !passed);
     if (!ended || owner == OWNER_PEER || owner == OWNER_SLICEUP)
         return false;
-    return is_of_machine (owner) || some_passed (receipt, at->rung, at->pass);
+    return is_of_machine (owner) || of->some[at->pass];
 }
 
 /* The first attempt, in ladder order, by which a host stands there that did not pass. `all`: it passed every rung. */
-static const struct rung_receipt *own_failure (const struct slice_receipt *receipt, const struct host_receipt *host,
-                                               bool *all)
+static const struct rung_receipt *own_failure (const struct run_header *header, const struct passes *passes,
+                                               const struct host_receipt *host, bool *all)
 {
-    const text_list rungs = { receipt->headers.items->rungs.items, receipt->headers.items->rungs.n };
+    const text_list rungs = { header->rungs.items, header->rungs.n };
     bool passed = false;
     *all = rungs.n > 0;
     for (uint32_t i = 0; i < rungs.n; i++) {
         *all = *all && frontier_rung_outcome (host, rungs.items[i]) == OUTCOME_PASSED;
         for (enum pass pass = PASS_ONCE; pass <= PASS_RESTORED; pass++) {
             const struct rung_receipt *at = frontier_latest_attempt (host, rungs.items[i], pass);
-            if (at && fails_by_itself (receipt, at, passed))
+            if (at && fails_by_itself (&passes[i], at, passed))
                 return at;
             passed |= at && at->outcome == OUTCOME_PASSED;
         }
@@ -85,6 +94,7 @@ static struct text failure_words (const struct rung_receipt *failure, struct are
 void host_history_of_run (const struct slice_receipt *receipt, struct arena *arena, struct run_hosts *out)
 {
     const struct run_header *header = receipt->headers.items;
+    const struct passes *passes = passes_of (receipt, arena);
     struct text *passed = arena_array (arena, receipt->hosts.n, sizeof *passed);
     uint32_t passed_n = 0;
     *out = (struct run_hosts){ .run = header->run, .slice = header->slice, .ended_wall_ms = header->ended_wall_ms };
@@ -93,7 +103,7 @@ void host_history_of_run (const struct slice_receipt *receipt, struct arena *are
     for (uint32_t i = 0; i < receipt->hosts.n; i++) {
         const struct host_receipt *host = &receipt->hosts.items[i];
         bool all;
-        const struct rung_receipt *failure = own_failure (receipt, host, &all);
+        const struct rung_receipt *failure = own_failure (header, passes, host, &all);
         if (failure)
             out->failed.items[out->failed.n++] = (struct host_failure){ host->host, failure->rung, failure->outcome,
                                                                         failure->cause.owner,
