@@ -274,6 +274,9 @@ static int gate_run (struct cli *cli, const struct cli_arguments *arguments)
         status = cli_fail (cli, &err);
     if (status != EXIT_HOLDS)
         return status;
+    /* Nobody resumes a gate: its workers leave with their programs, and the next gate finds the hosts free. */
+    if (plan.limits.exit_ms > plan.limits.orphan_ms)
+        plan.limits.exit_ms = plan.limits.orphan_ms;
     /* What failed before is tried: that it still does is what one asks. */
     status = run_new (cli, &plan, &arena, &(struct run_choices){ .again = true, .quiet = true, .made = &dir });
     return dir.id[0] ? gate_end (cli, &dir, status, good_ms, path) : status;

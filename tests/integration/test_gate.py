@@ -129,6 +129,14 @@ class Gate(lab.LabTest):
         self.assertFalse(self.certificate.exists())
         self.lab.kill_workers()
 
+    def test_a_gate_that_was_killed_frees_its_hosts_by_itself(self):
+        ladder = self.lab.ladder("long.yaml", [self.lab.rung("long", "slow.py", timeout="5m", args={"seconds": 200})])
+        gate = self.lab.start("gate", self.lab.slice(hosts=2, ladder=str(ladder), limits={"orphan": "5s"}))
+        lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin")
+        gate.kill_and_reap()
+        self.refused(self.gate(self.slice(hosts=2)), 3, "interrupted")
+        lab.wait_for(lambda: self.gate(self.slice(hosts=2)).status == 0, "the hosts to be free", 60)
+
     def test_workers_that_are_told_to_end_are_no_suspects(self):
         ladder = self.lab.ladder("long.yaml", [self.lab.rung("long", "slow.py", timeout="5m", args={"seconds": 200})])
         gate = self.lab.start("gate", self.lab.slice(hosts=3, ladder=str(ladder)))
