@@ -72,12 +72,20 @@ bool verdict_set (struct verdict *out, enum outcome outcome, enum owner owner, s
 
 /* ---- the steps, in order; each lets the result through (true) or gives the verdict (false) ---- */
 
+/* By whoever ends workers: an allocation that is over, maintenance, an operator. The machine is as good as before. */
+static bool left_as_told (struct text problem)
+{
+    return text_starts (problem, "its worker left: told to end") ||
+           text_is (problem, "the worker ended with exit status 0");
+}
+
 static bool was_received (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     if (of->result->ending != ENDING_LOST)
         return true;
     out->likely = true; /* a lost worker, machine or network looks the same from here */
-    verdict_set (out, OUTCOME_LOST, OWNER_HOST, of->result->problem, "");
+    verdict_set (out, OUTCOME_LOST, left_as_told (of->result->problem) ? OWNER_PLATFORM : OWNER_HOST,
+                 of->result->problem, "");
     out->next = blame_advice_for_lost (of->plan, of->host, arena);
     return false;
 }

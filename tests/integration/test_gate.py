@@ -145,7 +145,8 @@ class Gate(lab.LabTest):
             os.kill(pid, signal.SIGTERM)
         ended = gate.end(60)
         self.assertNotEqual(0, ended.status, ended)
-        self.assertEqual("", json.loads(self.lab.sliceup("hosts", "--history", "--json").out)["suspect"])
+        told = json.loads(self.lab.sliceup("hosts", "--history", "--json").out)
+        self.assertEqual("", told["suspect"], told)
 
     def test_a_store_of_the_version_before_and_a_damaged_one(self):
         self.passes(self.gate(self.slice()))
