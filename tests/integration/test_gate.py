@@ -13,6 +13,12 @@ import schema
 BUSY = "RuntimeError: /dev/accel0: Device or resource busy"
 
 
+def signals_pending(pid):
+    """Whether a signal sent to the process still waits for it, as the kernel tells in /proc/PID/status."""
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return any(int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd", "ShdPnd")))
+
+
 class Gate(lab.LabTest):
     def setUp(self):
         super().setUp()
@@ -121,7 +127,7 @@ class Gate(lab.LabTest):
         lab.wait_for(lambda: self.lab.count("pass-began"), "the rung to begin")
         for _ in range(3):
             gate.kill(signal.SIGINT)
-            time.sleep(0.2)     # signals that come together are one
+            lab.wait_for(lambda: not signals_pending(gate.process.pid), "the signal to be taken")   # two that wait are one
         ended = gate.end(60)
         self.assertNotEqual(0, ended.status, ended)
         self.assertRegex(ended.out, r"(?m)^gate: refused: .*\n\Z")
