@@ -30,6 +30,7 @@ sys.path.append(os.path.join(CANARIES, "plain"))
 import sliceup_plain  # noqa: E402
 
 sys.path.append(os.path.join(CANARIES, "jax"))
+import sliceup_hold  # noqa: E402
 import sliceup_jax  # noqa: E402
 import sliceup_jax_keys  # noqa: E402
 import sliceup_shards  # noqa: E402
@@ -744,6 +745,29 @@ class Specification(unittest.TestCase):
                 worker.canary.say(message["type"], **fields)
             if side == "<":
                 self.assertEqual(worker.hear(), message)
+
+
+class LongerSteps(unittest.TestCase):
+    """Who tells of it. Each row: own part early and late, step early and late, of one host."""
+
+    def told(self, *rows):
+        return [sliceup_hold.Spans(rows, rank).longer(1.0)[0] for rank in range(len(rows))]
+
+    def test_only_the_hosts_whose_own_part_grew_tell_of_it(self):
+        calm, waits, slows = [1, 1, 4, 4], [1, 1, 4, 20], [1, 16, 4, 20]
+        self.assertEqual([None, None], self.told(calm, calm))
+        self.assertEqual([None, "host", None], self.told(waits, slows, waits))
+        self.assertEqual(["host"], self.told(slows))
+
+    def test_an_equal_growth_of_all_is_no_host_alone(self):
+        self.assertEqual(["platform"] * 2, self.told([1, 1, 4, 20], [1, 1, 4, 19]))
+        self.assertEqual(["unknown"] * 2, self.told([1, 16, 4, 20], [1, 15, 4, 20]))
+
+    def test_hosts_decide_by_the_same_figures(self):
+        """3.7 to 20 ms is too much by the limit, 3.9 to 19.4 is not: they met in one run, on one busy machine."""
+        rows = [0.9, 11, 3.7, 20.0], [1.1, 12, 3.9, 19.4]
+        self.assertEqual([None, None], [sliceup_hold.Spans(rows, rank).longer(4.3)[0] for rank in (0, 1)])
+        self.assertEqual([False, True], [sliceup_hold.Spans([[0.0] * 4, rows[1]], rank).known for rank in (0, 1)])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ KEPT, RECENT = 256, 64
 GROWN_BYTES, RATE_BYTES = 32 << 20, 0.1 * (1 << 20)
 # Samples of one third, at least: fewer have no median worth the name.
 THIRD = 4
+# Of what steps grew by: a host whose own part grew by more has a part in it.
+PART = 1 / 3
 
 Sample = collections.namedtuple("Sample", "at resident device own whole")
 
@@ -38,6 +40,40 @@ class Samples:
 
     def thirds(self, name):
         return thirds([getattr(sample, name) for sample in self.whole])
+
+    def spans(self):
+        """What Spans takes of one host: seconds of its own part and of whole steps, in the first third and in the last; None of too few."""
+        (own_early, _, own_late), (early, _, late) = self.thirds("own"), self.thirds("whole")
+        return None if early is None else [own_early, own_late, early, late]
+
+
+class Spans:
+    """How long steps took, by all hosts: each of them makes the same of it. rows: what spans() says of each host, zeros of one that knows too little."""
+
+    def __init__(self, rows, rank):
+        self.rows, self.rank = {host: row for host, row in enumerate(rows) if row[3] > 0}, rank
+        self.known = rank in self.rows
+        if self.known:
+            self.own = self.rows[rank][1]
+            self.early, self.late = (statistics.median(row[at] for row in self.rows.values()) for at in (2, 3))
+
+    def own_of_others(self):
+        """The median of the other hosts' own parts; of nobody else, that of this one."""
+        return statistics.median([row[1] for host, row in self.rows.items() if host != self.rank] or [self.own])
+
+    def longer(self, slower):
+        """Owner and further words where steps became longer and this host has to tell it; None: it has not.
+
+        A host has a part in it if its own part grew by a third of what the step did; hosts that only waited have none."""
+        grown = self.late - self.early
+        if grown <= slower * self.early:
+            return None, ""
+        own = {host for host, row in self.rows.items() if row[1] - row[0] > grown * PART}
+        if not own:
+            return "platform", ", and no host's own part of them did: what is between the hosts takes longer"
+        if len(own) == len(self.rows) > 1:
+            return "unknown", f", and so did the own parts of all {len(own)} hosts: it is none of them alone"
+        return ("host", "") if self.rank in own else (None, "")
 
 
 def thirds(values):

@@ -6,8 +6,8 @@ weights and moments (layers, width, width) float32 on every device. After each r
 has the same bits each time; hosts tell one another how they stand, and all leave in the same round. Judged: compilations, memory, how
 long steps take, and whether this host is what the others wait for.
 args: steps (16, of a round, at most 20), parts (2), batch (32 for each device), width (32), layers (3), slower (1.0: by how much, in parts,
-the steps of the last third may be longer than those of the first), behind (0.5: and the own part of this host
-than the others'; less than a fifth of a step holds up nobody).
+the steps of the last third may be longer than those of the first; told by the hosts whose own part became longer with them, by all if no
+host's did), behind (0.5: and the own part of this host than the others'; less than a fifth of a step holds up nobody).
 """
 
 import statistics
@@ -23,6 +23,7 @@ from sliceup_canary import Failure
 LOSS, WAY = 0.005, 0.03  # as in step.py
 TOLD_S, LEAST_S, DEFAULT_S = 5.0, 0.002, 10.0
 MIB = 1 << 20
+UNKNOWN = [0.0] * 4
 
 
 class Steps:
@@ -52,7 +53,7 @@ class Steps:
         self.told = jax.jit(lambda rows: rows * 1, out_shardings=everywhere)
         arrays = *self.batch(), self.first[0]
         slopes = [jax.ShapeDtypeStruct(part.shape, part.dtype, sharding=session.sharding(axes)) for part in jax.eval_shape(self.own, *arrays)]
-        for name, jitted, given in (("own", self.own, arrays), ("moved", self.moved, (*slopes, *self.first)), ("told", self.told, (self.row([0.0, 0.0]),))):
+        for name, jitted, given in (("own", self.own, arrays), ("moved", self.moved, (*slopes, *self.first)), ("told", self.told, (self.row(UNKNOWN),))):
             sliceup_jax.Program(session, name, jitted, *given)
 
     def batch(self):
@@ -128,20 +129,20 @@ class Held:
 def hold(steps, held):
     """Rounds until the time is over or a host has found what needs no more time to be told: then true. The first round compiles."""
     steps.round(held.note)
-    steps.exchanged([0.0, 0.0])
+    steps.exchanged(UNKNOWN)
     held.begin()
     while True:
         loss = steps.round(held.note)
         held.losses[loss] = held.losses.get(loss, 0) + 1
-        rows = steps.exchanged([held.at(), bool(held.asked_at or held.grows)])
+        rows = steps.exchanged([held.at(), bool(held.asked_at or held.grows), 0.0, 0.0])
         if rows[:, 1].any() or rows[:, 0].max() >= held.hold_s:
             return bool(rows[:, 1].any())
 
 
 def judge(session, steps, held, early):
     canary, samples, chain = session.canary, held.samples, steps.chain
-    # Before anything can raise: the other hosts wait in this exchange. 0: of too few samples.
-    own_of_all = [float(row[0]) for row in steps.exchanged([samples.thirds("own")[2] or 0.0, 0.0])]
+    # Before anything can raise: the other hosts wait in this exchange.
+    spans = sliceup_hold.Spans(steps.exchanged(samples.spans() or UNKNOWN).tolist(), canary.rank)
     if not early:
         canary.check("steps that were timed, 12 at least", 12, min(12, len(samples.whole)))
     right, weights = sliceup_step.reference(chain, steps.steps)
@@ -153,7 +154,7 @@ def judge(session, steps, held, early):
     canary.check("error of the weights after a round, in parts of their way", 0, float(off), WAY)
     since = f", the first in step {held.asked_at}" if held.asked_at else ""
     canary.check(f"compile requests during steps {steps.steps + 1}..{held.number}{since}", 0, held.compiled())
-    findings = [*memory(canary, samples), *times(canary, samples, own_of_all)]
+    findings = [*memory(canary, samples), *times(canary, samples, spans)]
     canary.counted.update(steps=held.number, later_compilations=held.compiled())
     if findings:
         raise Failure(*findings[0])
@@ -172,25 +173,24 @@ def memory(canary, samples):
                               f"{last[-1]:.0f} MiB after {samples.recent[-1].at:.0f} s")
 
 
-def times(canary, samples, own_of_all):
-    """The same of steps that became longer, and of a host for which the others wait."""
-    early, _, late = samples.thirds("whole")
-    if not early:
+def times(canary, samples, spans):
+    """The same of a host for which the others wait, and of steps that became longer."""
+    if not spans.known:
         return
-    own = own_of_all[canary.rank]
-    others = statistics.median([other for rank, other in enumerate(own_of_all) if other > 0 and rank != canary.rank] or [own])
-    slower, behind = canary.args.get("slower", 1.0), canary.args.get("behind", 0.5)
+    slower, own, others, late = canary.args.get("slower", 1.0), spans.own, spans.own_of_others(), samples.thirds("whole")[2]
     spread = statistics.median(abs(sample.whole - late) for sample in samples.whole[-(len(samples.whole) // 3):])
-    canary.fact("soak.step_ms", f"{1000 * early:.2f} to {1000 * late:.2f}, spread {100 * spread / late:.0f} %")
+    canary.fact("soak.step_ms", f"{1000 * spans.early:.2f} to {1000 * spans.late:.2f}, spread {100 * spread / late:.0f} %")
     canary.counted.update(step_ms=max(1, round(1000 * late)), step_own_ms=max(1, round(1000 * own)))
-    canary.check("step of the last third, in parts of one of the first", 1, max(1.0, late / early), slower)
-    is_behind = own - others > max(LEAST_S, late / 5) and own > (1 + behind) * others
+    is_behind = own - others > max(LEAST_S, late / 5) and own > (1 + canary.args.get("behind", 0.5)) * others
     canary.check("ms of the own part of a step, where that is longer than the other hosts'", 0, 1000 * own * is_behind)
     if is_behind:
         yield "host", (f"this host's own part of a step takes {1000 * own:.1f} ms, that of the other hosts {1000 * others:.1f} ms: "
                        "they wait for it")
-    if late > (1 + slower) * early:
-        yield "host", f"steps became longer: {1000 * early:.1f} ms in the first third of the hold, {1000 * late:.1f} ms in the last"
+    owner, whose = spans.longer(slower)
+    canary.check("step of the last third, in parts of one of the first, where this host has a part in it", 1,
+                 max(1.0, spans.late / spans.early) if owner else 1.0, slower)
+    if owner:
+        yield owner, f"steps became longer: {1000 * spans.early:.1f} ms in the first third of the hold, {1000 * spans.late:.1f} ms in the last{whose}"
 
 
 def body(session):
