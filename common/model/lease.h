@@ -10,7 +10,12 @@
 #include <stdint.h>
 
 enum { LEASE_TERM_MS = 15 * 1000 }; /* default of limits.lease */
-enum { LEASE_HOLDER_PERMILLE = 970, LEASE_GRANTOR_PERMILLE = 1020, LEASE_ASKS_PER_TERM = 3 };
+enum {
+    LEASE_HOLDER_PERMILLE = 970,
+    LEASE_GRANTOR_PERMILLE = 1020,
+    LEASE_ASKS_PER_TERM = 3,
+    LEASE_REPEATS_PER_TERM = 15
+};
 
 static inline uint64_t lease_holder_ms (uint64_t term_ms)
 {
@@ -28,6 +33,11 @@ static inline uint64_t lease_delay_ms (uint64_t term_ms)
 static inline uint64_t lease_ask_ms (uint64_t term_ms)
 {
     return term_ms / LEASE_ASKS_PER_TERM;
+}
+/* After a question that is not answered yet: an absence of two fifths of the term must leave time for one more. */
+static inline uint64_t lease_repeat_ms (uint64_t term_ms)
+{
+    return term_ms / LEASE_REPEATS_PER_TERM;
 }
 /* Time before the end of the lease for SIGKILL to remove all of the program. */
 static inline uint64_t lease_kill_ms (uint64_t term_ms)

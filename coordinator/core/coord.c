@@ -9,7 +9,6 @@
 
 /* ---- deadlines: every wait has a bound: silence, joining, gates, questions, attempts and peers that do not end ---- */
 
-enum { LATE_MS = 15000 };     /* after timeout and stop budget: until an attempt is killed, and then given up */
 enum { ASKS_MAX = 16 };       /* of one host by one coordinator: each answer is a durable fact */
 enum { OVERSLEPT_MS = 1000 }; /* a longer delay than a busy machine's: this process was suspended */
 

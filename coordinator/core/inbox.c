@@ -270,8 +270,34 @@ static uint64_t run_again_ms (const struct coord *coord)
     return coord->state->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
 }
 
-static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, uint64_t now_ms,
-                            struct outbox *out)
+/* An attempt before it lives on, though it was to be killed. True: for as long as that may take, or until the others'
+ * time ran out while they waited for this host. */
+static bool never_begins (const struct coord *coord, const struct holding *before, uint64_t now)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    uint64_t kill_ms = 2 * coord->state->plan.limits.stop_ms + LATE_MS;
+    return before != NULL &&
+           ((pass->failing && !pass->failed_in_time) || now >= pass->began_ms + coord->soft.pass_slept_ms + kill_ms);
+}
+
+static void end_unbegun (struct coord *coord, uint32_t host, const struct holding *before, uint64_t now_ms,
+                         struct outbox *out)
+{
+    struct text rung = before->key.rung < coord->state->plan.rungs.n
+                           ? coord->state->plan.rungs.items[before->key.rung].id
+                           : TEXT_LIT ("?");
+    loss_end_attempt (coord, host, ENDING_LOST,
+                      text_format (&out->arena,
+                                   "it did not begin: attempt %u of rung %.*s still runs there, though its worker was "
+                                   "told to kill it",
+                                   (unsigned) before->key.attempt, TEXT_ARG (rung)),
+                      now_ms, out);
+    loss_stop_waiting_peers (coord, now_ms, out);
+}
+
+/* `before`: an earlier attempt that has not ended there, or NULL. */
+static void reconcile_part (struct coord *coord, uint32_t at, const struct holding *held, const struct holding *before,
+                            uint64_t now_ms, struct outbox *out)
 {
     const struct part *part = &coord->state->pass.parts.items[at];
     const struct host_soft_state *link = &coord->soft.hosts[part->host];
@@ -279,6 +305,10 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     coord->soft.parts[at].at_gate = link->at_gate;
     /* Decisions from before a restart still hold, because they are durable; sent messages are not. */
     bool stop = coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
+    if (held == NULL && never_begins (coord, before, now)) {
+        end_unbegun (coord, part->host, before, now_ms, out);
+        return;
+    }
     if (held == NULL && now < link->run_sent_ms + (stop ? RESEND_MS : run_again_ms (coord)))
         return;
     if (held == NULL && stop)
@@ -305,15 +335,17 @@ static void inbox_receive (struct coord *coord, uint32_t host, const struct hold
     const struct pass_state *pass = &coord->state->pass;
     uint32_t at = pass->active ? coord->soft.part_of_host[host] : NONE;
     bool wanted = at != NONE && !pass->parts.items[at].ended;
-    const struct holding *held = NULL;
+    const struct holding *held = NULL, *before = NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (wanted && attempt_key_equal (&items[i].key, &pass->key))
             held = &items[i];
         else
             dismiss (coord, host, &items[i], out);
+        if (held != &items[i] && items[i].state != ATTEMPT_ENDED)
+            before = &items[i];
     }
     if (wanted)
-        reconcile_part (coord, at, held, now_ms, out);
+        reconcile_part (coord, at, held, before, now_ms, out);
     if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms (&coord->state->plan.limits))
         send_welcome (coord, host, out);
 }

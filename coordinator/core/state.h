@@ -295,6 +295,8 @@ struct coord {
 
 uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
 /* The time within which a worker ends an attempt of the running pass, whatever the program does. */
+/* After timeout and stop budget: until an attempt is killed, and then given up. */
+enum { LATE_MS = 15000 };
 uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
 bool takes_part (const struct coord *coord, uint32_t host);   /* not left behind */

@@ -1,11 +1,11 @@
 /* links: worker_core */
-/* The writer's own view of its lease. T is 1200 ms: asked for every 400, over 1164 after the question, and what writes
+/* The writer's own view of its lease. T is 1200 ms: asked for every 400, every 80 until an answer comes, over 1164 after the question, and what writes
  * is killed 150 before that: 1014 after the question. */
 #include "common/model/lease.h"
 #include "lease_deadline.h"
 #include "test.h"
 
-enum { T_MS = 1200, ASK_MS = 400, STOP_MS = 1014, UNTIL_MS = 1164, NOW_MS = 5000 };
+enum { T_MS = 1200, ASK_MS = 400, REPEAT_MS = 80, STOP_MS = 1014, UNTIL_MS = 1164, NOW_MS = 5000 };
 
 static struct lease_client wanting (uint64_t token)
 {
@@ -39,10 +39,26 @@ TEST (it_asks_at_once_and_then_every_third_of_the_term)
     struct lease_client lease_client = wanting (7);
     assert_int_equal (lease_client_deadline_ms (&lease_client), 0);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS), 1);
+    lease_client_receive (&lease_client, 7, 1, T_MS, NOW_MS);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS - 1), 0);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + ASK_MS);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS), 2);
     assert_int_equal (lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS), 0);
+}
+
+/* A cut that begins as it asks, and lasts for two fifths of the term. */
+TEST (a_question_without_an_answer_is_repeated_soon_enough)
+{
+    struct lease_client lease_client = holding (7);
+    uint64_t cut_ms = NOW_MS + ASK_MS, until_ms = cut_ms + T_MS * 2 / 5, ask = 0, at_ms = 0;
+    for (at_ms = cut_ms; at_ms <= until_ms; at_ms = lease_client_ask_at_ms (&lease_client)) {
+        assert_int_not_equal (ask = lease_client_begin_ask (&lease_client, at_ms), 0);
+        assert_int_equal (lease_client_ask_at_ms (&lease_client), at_ms + REPEAT_MS);
+    }
+    assert_int_not_equal (ask = lease_client_begin_ask (&lease_client, at_ms), 0);
+    lease_client_receive (&lease_client, 7, ask, T_MS, at_ms + 50);
+    assert_false (lease_client_must_stop (&lease_client, at_ms + 50));
+    assert_int_equal (lease_client_ask_at_ms (&lease_client), at_ms + ASK_MS);
 }
 
 TEST (a_term_of_zero_is_the_default)
@@ -50,7 +66,7 @@ TEST (a_term_of_zero_is_the_default)
     struct lease_client lease_client = { 0 };
     lease_client_want (&lease_client, 7, 0);
     lease_client_begin_ask (&lease_client, NOW_MS);
-    assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + lease_ask_ms (LEASE_TERM_MS));
+    assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + lease_repeat_ms (LEASE_TERM_MS));
 }
 
 TEST (time_is_counted_from_the_question)
@@ -69,8 +85,9 @@ TEST (time_is_counted_from_the_question)
 TEST (the_end_is_a_deadline_when_it_comes_before_the_next_question)
 {
     struct lease_client lease_client = holding (7);
-    lease_client_begin_ask (&lease_client, NOW_MS + ASK_MS);
-    lease_client_begin_ask (&lease_client, NOW_MS + 2 * ASK_MS);
+    uint64_t asked_ms = NOW_MS + STOP_MS - REPEAT_MS + 1;
+    lease_client_begin_ask (&lease_client, asked_ms);
+    assert_int_equal (lease_client_ask_at_ms (&lease_client), asked_ms + REPEAT_MS);
     assert_int_equal (lease_client_deadline_ms (&lease_client), NOW_MS + STOP_MS);
 }
 

@@ -219,8 +219,6 @@ static void of_older (struct plan *plan)
     plan->profile.splits = false;
 }
 
-enum { LATE_MS = 15000 }; /* of coordinator/core/coord.c */
-
 static void never_silent (struct plan *plan)
 {
     plan->limits.suspect_ms = 5000000;

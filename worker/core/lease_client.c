@@ -32,7 +32,9 @@ uint64_t lease_client_ask_at_ms (const struct lease_client *lease_client)
     if (!wants (lease_client))
         return UINT64_MAX;
     const uint64_t *last_ms = sent_ms (lease_client, lease_client->last_ask);
-    return last_ms ? *last_ms + lease_ask_ms (lease_client->term_ms) : 0;
+    bool answered = lease_client->answered == lease_client->last_ask;
+    uint64_t apart_ms = answered ? lease_ask_ms (lease_client->term_ms) : lease_repeat_ms (lease_client->term_ms);
+    return last_ms ? *last_ms + apart_ms : 0;
 }
 
 void lease_client_ask_again (struct lease_client *lease_client)
@@ -74,6 +76,8 @@ void lease_client_receive (struct lease_client *lease, uint64_t token, uint64_t 
         lease->lost = lease->refused = true;
         return;
     }
+    if (ask > lease->answered)
+        lease->answered = ask;
     /* The shorter of the answered term, which the grantor counts, and the ordered one, by which kills were planned. */
     uint64_t until_ms = *asked_ms + lease_holder_ms (term_ms < lease->term_ms ? term_ms : lease->term_ms);
     if (until_ms > lease->until_ms && until_ms > now_ms + lease_kill_ms (lease->term_ms))

@@ -15,12 +15,13 @@
  * It knows nothing of messages, programs and sessions; answers to questions of another session must not come here. Owns
  * nothing. Not thread-safe. */
 
-enum { LEASE_CLIENT_ASKS_MAX = 8 };
+enum { LEASE_CLIENT_ASKS_MAX = 16 };
 
 struct lease_client {
     uint64_t token; /* 0: wants nothing */
     uint64_t term_ms;
     uint64_t last_ask; /* rises across tokens, so that an old answer matches nothing */
+    uint64_t answered; /* the newest question with an answer; 0: none */
     struct {
         uint64_t ask, sent_ms;
     } asks[LEASE_CLIENT_ASKS_MAX]; /* a ring of the last questions */
@@ -32,7 +33,8 @@ struct lease_client {
 void lease_client_want (struct lease_client *lease_client, uint64_t token,
                         uint64_t term_ms);                  /* term_ms 0: LEASE_TERM_MS */
 void lease_client_drop (struct lease_client *lease_client); /* the lease is not needed any more */
-/* The number of the question to send now; 0: none (wants nothing, lost it, or asked less than T/3 ago). */
+/* The number of the question to send now; 0: none (wants nothing, lost it, or asked less than T/3 ago, T/15 if without an
+ * answer). */
 uint64_t lease_client_begin_ask (struct lease_client *lease_client, uint64_t now_ms);
 void lease_client_ask_again (struct lease_client *lease_client); /* nobody answers what was asked */
 /* Takes an answer. `term_ms` 0: refused. */
