@@ -177,6 +177,9 @@ void promises_forget_durable (struct promises *promises)
 {
     promises->durable = (struct durable){ 0 };
     promises->began.n = promises->over.n = promises->gates.n = 0;
+    promises->report->retries = promises->report->parts = 0; /* counted anew, as the facts become durable anew */
+    promises->report->left_behind = promises->report->blocked = 0;
+    promises->report->suspects_named = false;
 }
 
 void promises_note_started (struct promises *promises, uint32_t host, const struct attempt_key *key)
