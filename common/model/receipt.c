@@ -114,6 +114,7 @@ static const struct field header_fields[] = {
     F_TEXT (20, struct run_header, cache_root, PATH_MAX_BYTES),
     F_TEXTS (21, struct run_header, programs, RUNGS_MAX, TEXT_BYTES),
     F_TEXT (22, struct run_header, launch, TEXT_BYTES),
+    F_U32 (23, struct run_header, slices, SLICES_MAX),
 };
 static const struct record header_record = RECORD ("header", struct run_header, header_fields);
 

@@ -92,6 +92,7 @@ struct run_header {
     text_list left_out;   /* rungs of the ladder, on purpose */
     struct run_origin origin;
     struct text home, cache_root; /* folder of runs on the coordinator's machine; of the cache on the hosts */
+    uint32_t slices;              /* of equal size, one after the other in `hosts`; 0: one */
 };
 struct rung_time {
     struct text run, rung;

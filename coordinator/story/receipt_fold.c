@@ -128,7 +128,8 @@ struct receipt_fold *receipt_fold_create (const struct board *board)
                                    .rehearsal = plan->rehearsal.variables.n > 0,
                                    .left_out = plan->left_out,
                                    .home = plan->home,
-                                   .cache_root = plan->cache.root };
+                                   .cache_root = plan->cache.root,
+                                   .slices = plan->slices };
     fold_origin (fold, header);
     header->launch = launch_describe (plan, &fold->arena);
     header->rungs.items = arena_array (&fold->arena, plan->rungs.n, sizeof (struct text));

@@ -52,6 +52,38 @@ static void add_origin (const struct run_header *header, struct buf *out)
     buf_puts (out, header->home.len || header->cache_root.len ? "\n" : "");
 }
 
+/* ---- several slices ---- */
+
+static const struct text *of_slice (const struct run_header *header, uint32_t slice, uint32_t *n)
+{
+    *n = header->slices ? header->hosts.n / header->slices : 0;
+    return header->hosts.items + (size_t) slice * *n;
+}
+
+static void add_slices (const struct run_header *header, struct buf *out)
+{
+    for (uint32_t i = 0, n; i < header->slices; i++) {
+        const struct text *hosts = of_slice (header, i, &n);
+        buf_printf (out, "%s%u: ", i ? "   " : "slices   ", i);
+        hostset_fold (hosts, n, out);
+    }
+    buf_puts (out, header->slices ? "\n" : "");
+}
+
+/* " (slice 1)" where these hosts, in the order of the run's, are all of one slice, and nobody else. */
+static void add_whole_slice (const struct run_header *header, const struct text *names, uint32_t names_n,
+                             struct buf *out)
+{
+    for (uint32_t i = 0, n; i < header->slices; i++) {
+        const struct text *hosts = of_slice (header, i, &n);
+        uint32_t alike = 0;
+        while (alike < n && n == names_n && text_equal (hosts[alike], names[alike]))
+            alike++;
+        if (n && alike == n)
+            buf_printf (out, " (slice %u)", i);
+    }
+}
+
 static void text_add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
 {
     buf_escaped_after (out, label, rung < 0 ? TEXT_LIT ("none") : header->rungs.items[rung], COLUMNS);
@@ -170,7 +202,7 @@ static void add_memory (const struct receipt_line *line, struct buf *out)
     measure_put_memory (memory->predicted_bytes, memory->device_peak_bytes, out);
 }
 
-static void text_add_line (const struct receipt_line *line, struct buf *out)
+static void text_add_line (const struct receipt_line *line, const struct run_header *header, struct buf *out)
 {
     const struct rung_receipt *rung = line->rung;
     if (is_part (line))
@@ -179,6 +211,7 @@ static void text_add_line (const struct receipt_line *line, struct buf *out)
         buf_printf (out, "    %-9s%-14s ", rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, rung->pass),
                     receipt_line_outcome (rung));
     hostset_fold (line->hosts, line->hosts_n, out);
+    add_whole_slice (header, line->hosts, line->hosts_n, out);
     if (is_part (line) || rung->outcome)
         add_durations (line, out);
     if (!is_part (line) && rung->attempt > 1)
@@ -216,10 +249,10 @@ static void add_ladder (const struct slice_receipt *receipt, const struct run_he
         text_add_program (header, i, ran, out);
         for (uint32_t k = 0; k < n; k++)
             if (!is_part (&lines[k]))
-                text_add_line (&lines[k], out);
+                text_add_line (&lines[k], header, out);
         for (uint32_t k = 0; k < n; k++)
             if (is_part (&lines[k]))
-                text_add_line (&lines[k], out);
+                text_add_line (&lines[k], header, out);
         arena_reset (&arena);
     }
 }
@@ -327,6 +360,7 @@ static void add_head (const struct slice_receipt *receipt, const struct run_head
 {
     add_subject (header, out);
     add_origin (header, out);
+    add_slices (header, out);
     add_purpose (header, out);
     if (with_result) {
         buf_escaped_after (out, "result   ", header->sentence.len ? header->sentence : TEXT_LIT (NOT_ENDED),
