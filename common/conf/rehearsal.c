@@ -2,6 +2,7 @@
  * variables that GKE gives the pods of such a slice and a stand-in in place of libtpu. Settings that would reach a real
  * host, cache or environment are replaced by defaults. docs/spec/rehearsal.md. */
 #include "common/conf/draft.h"
+#include "common/frontend/frontend.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -143,12 +144,12 @@ void draft_rehearse_profile (struct draft *draft)
     const struct yaml_node *where = draft->slice[SLICE_PROFILE].node;
     if (!draft->options->rehearsal || !draft->profile_good)
         return;
-    if (!text_is (plan->profile.backend, "tpu") || !text_is (plan->profile.frontend, "jax"))
-        problem_at (
-            draft->problems, where,
-            "the profile %.*s is for %.*s with backend %.*s, expected jax with backend tpu: the stand-in for libtpu is "
-            "seen by jax only",
-            TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));
+    const struct frontend *frontend = frontend_find (plan->profile.frontend);
+    if (!text_is (plan->profile.backend, "tpu") || !frontend || !frontend->rehearsal_pins)
+        problem_at (draft->problems, where,
+                    "the profile %.*s is for %.*s with backend %.*s, expected jax or torch_xla with backend tpu: these "
+                    "see the stand-in for libtpu",
+                    TEXT_ARG (plan->profile.name), TEXT_ARG (plan->profile.frontend), TEXT_ARG (plan->profile.backend));
     else if (!plan->machine.id.len || !plan->profile.topology.len)
         problem_at (draft->problems, draft->root,
                     "the slice file has no machine and topology, expected both, such as ct6e-standard-4t and 4x4: the "

@@ -60,6 +60,7 @@ static const struct frontend frontends[] = {
          * distributed.py; openxla/xla:xla/pjrt/distributed/preemption/preemption_notifier.cc). */
         .base = { { "JAX_ENABLE_PREEMPTION_SERVICE", "false" } },
         .why_base = "lets SIGTERM end the program",
+        .rehearsal_pins = "jax-rehearsal",
         .modules = "jax,numpy", /* jax.devices () makes the client */
         .alone = { ALONE_WITH_BOTH_NAMES },
         .requests = requests_counter,
@@ -80,6 +81,7 @@ static const struct frontend frontends[] = {
             { "XLA_PERSISTENT_CACHE_PATH", { NULL, cache_dir, cache_dir } },
             { "XLA_PERSISTENT_CACHE_READ_ONLY", { NULL, "1", "0" } },
         },
+        .rehearsal_pins = "torch-xla-rehearsal",
         /* Its own start of one process a chip sets only what is absent (pytorch/xla:torch_xla/_internal/pjrt.py), and takes
          * the TPU_HOST_ names; TPU_HOST_BOUNDS alone was enough for a plain process (pytorch/xla #7714). */
         .alone = { { "TPU_HOST_BOUNDS", "1,1,1" }, { "HOST_BOUNDS", "1,1,1" },

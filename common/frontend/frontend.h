@@ -38,8 +38,9 @@ struct frontend {
     struct base_var base[BASE_VARS_MAX];
     const char *why_base;                  /* why base variables are set: "so that the frontend <why_base>" */
     struct base_var alone[ALONE_VARS_MAX]; /* of one host of a TPU slice; value NULL: not set, not inherited */
-    const char *modules;                   /* that a preloaded interpreter imports; NULL: programs are executed */
-    const char *requests, *hits;           /* names of the counters that prove a restored run */
+    const char *rehearsal_pins;  /* with the CPU plugin of the stand-in; NULL: the stand-in was never shown to it */
+    const char *modules;         /* that a preloaded interpreter imports; NULL: programs are executed */
+    const char *requests, *hits; /* names of the counters that prove a restored run */
     /* The runtime's own counters: any above 0 says that a program was compiled or could not be loaded, whatever requests
      * and hits say. */
     const char *spoilers[SPOILERS_MAX];

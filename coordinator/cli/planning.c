@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/cache/storage.h"
+#include "common/frontend/frontend.h"
 #include "common/model/secret.h"
 #include "coordinator/cli/hosts.h"
 
@@ -169,7 +170,9 @@ int planning_load_rehearsal (struct cli *cli, const struct cli_arguments *argume
     options.rehearsal = rehearsal->stand_in;
     options.rehearse_all = rehearsal->all;
     memcpy (options.wrong, rehearsal->wrong, sizeof options.wrong);
-    options.pins = options.pins ? options.pins : "jax-rehearsal";
+    const struct frontend *frontend = frontend_find (own.profile.frontend);
+    if (!options.pins && frontend)
+        options.pins = frontend->rehearsal_pins;
     return load (cli, &options, false, arena, plan);
 }
 
@@ -538,6 +541,22 @@ int planning_check_cache_owners (const struct plan *plan, struct err *err)
     return owners_check_root (root, &plan->cache.trust, err);
 }
 
+static void print_slices (const struct plan *plan, FILE *to)
+{
+    uint32_t n = plan_hosts_of_slice (plan);
+    LOCAL_MEM struct text *names = mem_array (n, sizeof *names);
+    if (plan->slices)
+        fprintf (to, "slices  %u, of %u host%s each, over the data-centre network%s\n", plan->slices, n, plural (n),
+                 text_is (plan->profile.backend, "tpu") ? "" : "; MEGASCALE_* are set with backend tpu only");
+    for (uint32_t slice = 0; slice < plan->slices; slice++) {
+        for (uint32_t i = 0; i < n; i++)
+            names[i] = plan->hosts.items[slice * n + i].name;
+        fprintf (to, "  slice %u  ", slice);
+        print_folded (names, n, to);
+        fputc ('\n', to);
+    }
+}
+
 static void print_machine (const struct plan *plan, FILE *to)
 {
     const struct machine_type *machine = &plan->machine;
@@ -547,9 +566,7 @@ static void print_machine (const struct plan *plan, FILE *to)
                  TEXT_ARG (plan->profile.accelerator.len ? plan->profile.accelerator : machine->accelerator),
                  TEXT_ARG (plan->profile.topology.len ? plan->profile.topology : TEXT_LIT ("not given")),
                  plan->slices ? " each" : "");
-    if (plan->slices)
-        fprintf (to, "slices  %u, of %u host%s each, over the data-centre network\n", plan->slices,
-                 plan_hosts_of_slice (plan), plural (plan_hosts_of_slice (plan)));
+    print_slices (plan, to);
 }
 
 /* Not its words: they may hold what should not be shown. */

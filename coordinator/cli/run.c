@@ -210,7 +210,8 @@ static const struct cli_option rehearse_options[] = {
     { OPTION_PROFILE },
     { OPTION_LADDER },
     { CLI_PINS, "--pins", .value = "NAME|FILE",
-      .help = "packages for the rehearsal (default: jax-rehearsal, which has the CPU plugin of the stand-in)",
+      .help = "packages for the rehearsal (default: jax-rehearsal or torch-xla-rehearsal, which have the CPU plugin of "
+              "the stand-in)",
       .kind = KIND_PINS },
     { OPTION_WHEELS },
     { OPTION_LEAVE_OUT },
@@ -230,13 +231,15 @@ const struct cli_command rehearse_command = {
     .task = TASK_FIRST,
     .summary = "run a TPU slice file on this machine before the slice exists, with a stand-in for TPUs",
     .help = "Checks the slice file, then starts all its workers on this machine, as an ordinary user. Programs get the "
-            "variables that GKE gives such a slice, and instead of libtpu a stand-in: jax sees the TPU devices of the "
+            "variables that GKE gives such a slice, and instead of libtpu a stand-in: jax or torch_xla sees the TPU "
+            "devices of the "
             "whole slice, with their coordinates, and every collective is computed on the CPU. The stand-in waits for "
             "the hosts that the variables name, and refuses what libtpu refuses. So wrong variables, a wrong mesh, a "
             "program that differs between hosts or a damaged cache show before the slice is paid for. It takes one "
             "process for each host, at most 64, each with the memory of the whole slice.\n"
             "\n"
-            "The file needs machine and topology, a profile for jax with backend tpu, and all its hosts. Hosts keep "
+            "The file needs machine and topology, a profile for jax or torch_xla with backend tpu, and all its hosts. "
+            "Hosts keep "
             "their names; addresses, cache root and environment are of this machine. Runs, caches and environments of "
             "rehearsals lie in the folder rehearsal of the home, and the slice is called NAME-rehearsal in every view "
             "and receipt. Rungs with rehearse: false are left out, by name.",

@@ -264,7 +264,7 @@ class Plans(Rehearsal):
                 self.assertIn(expected, ended.err)
         ended = self.rehearse(lab.TOP / "configs" / "slices" / "local-jax.yaml", "--check")
         self.assertEqual(2, ended.status, ended)
-        self.assertIn("expected jax with backend tpu", ended.err)
+        self.assertIn("expected jax or torch_xla with backend tpu", ended.err)
         for wrong in ("nobody:A=1", "v6e-1", "v6e-1:=1", "v6e-1:9X=1"):
             ended = self.rehearse(SHIPPED, "--check", "--wrong", wrong)
             self.assertEqual(2, ended.status, ended)

@@ -98,7 +98,7 @@ TEST (what_cannot_be_rehearsed_is_refused)
         const char *slice, *profile, *wrong, *problem;
     } cases[] = {
         { PODS, "profile: p\nfrontend: jax\nbackend: cpu\ndevices_per_host: 4\n", NULL,
-          "expected jax with backend tpu" },
+          "expected jax or torch_xla with backend tpu" },
         { "slice: s\nhosts: h[0-3]\nprofile: p\npins: q\nladder: l\n",
           PROFILE "devices_per_host: 4\nhost_env: {TPU_PROCESS_BOUNDS: '1,1,1'}\n", NULL,
           "has no machine and topology" },

@@ -197,3 +197,28 @@ TEST (metadata_lines_are_read_by_key)
     assert_false (metadata_find_key (lines, "BOUNDS", value, sizeof value));
     assert_false (metadata_find_key (lines, "LONG", value, sizeof value));
 }
+
+/* A module of one computation: an instruction 9<<32|10 with operand 9<<32|3, root 9<<32|10; the schedule has the first. */
+TEST (numbers_of_instructions_become_small_in_their_place)
+{
+    char code[] = "\x0a\x2c"                                             /* hlo_module */
+                  "\x1a\x1d"                                             /* computations */
+                  "\x12\x14"                                             /* instructions */
+                  "\x0a\x01x\x98\x02\x8a\x80\x80\x80\x90\x01"            /* name, id */
+                  "\xa2\x02\x06\x83\x80\x80\x80\x90\x01"                 /* operand_ids */
+                  "\x30\x8a\x80\x80\x80\x90\x01"                         /* root_id */
+                  "\x3a\x0b\x0a\x09\x08\x07\x12\x05\x0a\x03\x0a\x81\x01" /* schedule: 10, 129 */
+                  "\x12\x01\xff";                                        /* config: not looked at */
+    static const char want[] = "\x0a\x2c\x1a\x1d\x12\x14\x0a\x01x\x98\x02\x8a\x80\xa4\x80\x80\x00"
+                               "\xa2\x02\x06\x83\x80\xa4\x80\x80\x00\x30\x8a\x80\xa4\x80\x80\x00"
+                               "\x3a\x0b\x0a\x09\x08\x07\x12\x05\x0a\x03\x0a\x81\x01\x12\x01\xff";
+    assert_int_equal (sizeof code, sizeof want);
+    for (size_t cut = 0; cut < sizeof code; cut++) { /* bytes that are no message are left where they end */
+        char torn[sizeof code];
+        memcpy (torn, code, sizeof code);
+        hlo_make_ids_small (torn, cut);
+        assert_memory_equal (torn + cut, code + cut, sizeof code - cut);
+    }
+    hlo_make_ids_small (code, sizeof code - 1);
+    assert_memory_equal (code, want, sizeof want);
+}

@@ -156,17 +156,25 @@ int metadata_find_key (const char *lines, const char *key, char *value, unsigned
  * after the program has ended on all devices, since remote buffers and events live that long. A PJRT_Error or NULL. */
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n);
 
+/* ---- hlo.c ---- */
+
+/* In a serialized HloModuleProtoWithConfig: numbers of instructions above INT_MAX become small ones, in their place. */
+void hlo_make_ids_small (char *code, size_t size);
+
 /* ---- real.c ---- */
 
 /* Finds, loads and calls the CPU plugin behind the stand-in.
  *
  * It is the file that SLICEUP_STANDIN_PLUGIN names, else that of the package lammps_jax_pjrt_cpu in the caller's
- * package folder, which is jaxlib's. */
+ * package folder: jaxlib's, or torch_xla's. */
 
 /* `caller`: an address in the calling library. NULL: `why` has the reason. The table has all slots that we call. */
 const struct pjrt_api *real_load (const void *caller, const char **why);
-/* Calls the plugin's function at `slot`. Returns a PJRT_Error, which the caller owns, or NULL. */
+/* Calls the plugin's function at `slot`, with arguments of its own size or that of an older interface. Returns a
+ * PJRT_Error, which the caller owns, or NULL. */
 void *real_call (size_t slot, void *args);
+/* Puts functions that do so into each slot of a copy of the plugin's table. */
+void real_put_passes (void *table);
 bool real_has (size_t slot);
 
 #endif

@@ -148,6 +148,7 @@ struct launch {
     uint32_t peers_n;
     void ***arguments, ***outputs, **events; /* of every device */
     bool executed;                           /* outputs and events are there */
+    bool alone;                              /* on one device; the others compute the same, for nothing */
 };
 
 static void *out_of_memory (size_t bytes)
@@ -157,9 +158,11 @@ static void *out_of_memory (size_t bytes)
     return refusal_error (&refusal);
 }
 
+/* Does the caller get what this device computes? */
 static bool owns (const struct launch *launch, size_t i)
 {
-    return client_owns (client_device_number (launch->devices[i]));
+    return launch->alone ? launch->devices[i] == launch->args->device
+                         : client_owns (client_device_number (launch->devices[i]));
 }
 
 static void *wait_and_destroy (void *event)
@@ -347,8 +350,10 @@ static void *fill_tables (struct launch *launch)
     void *error = make_tables (launch);
     for (size_t i = 0; i < launch->devices_n && !error; i++) {
         uint32_t process = standin_client.places[client_device_number (launch->devices[i])].process;
-        if (process == standin_client.place.id) {
+        if (owns (launch, i)) {
             memcpy (launch->arguments[i], launch->args->arguments[own++], launch->args->arguments_n * sizeof (void *));
+        } else if (launch->alone) {
+            error = place_remote (launch, i, launch->own);
         } else {
             error = place_remote (launch, i, peer_of (launch, process)->values + used[process]);
             used[process] += launch->device_bytes;
@@ -364,6 +369,7 @@ static void *execute (struct launch *launch)
     all.outputs = launch->outputs;
     all.complete = launch->events;
     all.devices_n = launch->devices_n;
+    all.device = NULL;
     void *error = real_call (PJRT_LOADED_EXECUTE, &all);
     launch->executed = !error;
     return error;
@@ -440,11 +446,58 @@ static void *open_program (struct launch *launch)
     return error;
 }
 
+/* Does a program speak of values of other devices? In its HLO opcodes are words. */
+static void *find_collectives (void *program, bool *found)
+{
+    static const char *const words[] = { "all-reduce",     "all-gather",         "all-to-all",
+                                         "reduce-scatter", "collective-permute", "collective-broadcast" };
+    struct pjrt_program_source source = PJRT_ARGS (struct pjrt_program_source, format_size);
+    struct pjrt_other_object_args args = PJRT_ARGS (struct pjrt_other_object_args, other);
+    args.object = program;
+    args.other = &source;
+    void *error = real_call (PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &args); /* its size */
+    if (error)
+        return error;
+    source.code = malloc (source.code_size + 1);
+    error = source.code ? real_call (PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &args) : out_of_memory (source.code_size);
+    for (size_t i = 0; !error && i < sizeof words / sizeof words[0]; i++)
+        *found = *found || memmem (source.code, source.code_size, words[i], strlen (words[i]));
+    free (source.code);
+    return error;
+}
+
+/* A launch on one device is that of torch_xla without SPMD: for itself; or, of a program with collectives, one of as many as
+ * the program has devices, one in each process. */
+static void *choose_company (struct launch *launch)
+{
+    struct refusal refusal;
+    bool collective = false;
+    size_t own = 0;
+    void *error = launch->args->device ? find_collectives (launch->program, &collective) : NULL;
+    for (size_t i = 0; i < launch->devices_n; i++)
+        own += owns (launch, i);
+    launch->alone = launch->args->device && !collective;
+    if (error || !collective || own == 1)
+        return error;
+    refuse (&refusal, PJRT_UNIMPLEMENTED,
+            "the stand-in has one process for each device of a collective that is not SPMD, expected 1 device of this "
+            "process and not %zu",
+            own);
+    return refusal_error (&refusal);
+}
+
+/* Of other processes. */
+static void *launch_exchange (struct launch *launch)
+{
+    void *error = launch->alone ? NULL : launch_make_room (launch);
+    return error || launch->alone ? error : exchange (launch);
+}
+
 void *launch_run (struct pjrt_execute *args, void *const *devices, size_t devices_n)
 {
     typedef void *step_fn (struct launch *);
-    static step_fn *const steps[] = { open_program, describe_values, copy_values, launch_make_room,
-                                      exchange,     fill_tables,     execute };
+    static step_fn *const steps[] = { open_program,    choose_company, describe_values, copy_values,
+                                      launch_exchange, fill_tables,    execute };
     struct launch launch = { .args = args, .devices = devices, .devices_n = devices_n };
     void *error = NULL;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !error; i++)

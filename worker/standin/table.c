@@ -97,19 +97,31 @@ static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 static void *executable_execute (struct pjrt_execute *args)
 {
     struct pjrt_list_args all;
-    void *error = args->device ? NULL : devices_of (args->executable, &all);
-    if (args->device || error)
-        return error ? error : real_call (PJRT_LOADED_EXECUTE, args);
-    size_t own = 0;
-    for (size_t i = 0; i < all.items_n; i++)
+    void *error = devices_of (args->executable, &all);
+    if (error)
+        return error;
+    size_t own = 0, asked = 0;
+    for (size_t i = 0; i < all.items_n; i++) {
         own += client_owns (client_device_number (all.items[i]));
-    if (own == 0)
+        asked += all.items[i] == args->device;
+    }
+    if (own == 0 && !args->device)
         return NULL; /* jax calls this in all processes, also in those without a part */
-    if (own == all.items_n)
+    /* The plugin lets one of several devices wait for the others, from its second launch on. */
+    if (args->device ? all.items_n == 1 || !asked : own == all.items_n)
         return real_call (PJRT_LOADED_EXECUTE, args);
     (void) pthread_mutex_lock (&launching);
     error = launch_run (args, all.items, all.items_n);
     (void) pthread_mutex_unlock (&launching);
+    return error;
+}
+
+static void *executable_optimized_program (struct pjrt_other_object_args *args)
+{
+    void *error = real_call (PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, args);
+    const struct pjrt_program_source *program = args->other;
+    if (!error && program->code)
+        hlo_make_ids_small (program->code, program->code_size);
     return error;
 }
 
@@ -314,6 +326,7 @@ static const struct {
     { PJRT_LOADED_ADDRESSABLE_DEVICES, executable_addressable_devices },
     { PJRT_LOADED_ADDRESSABLE_LOGICAL_IDS, executable_logical_ids },
     { PJRT_LOADED_EXECUTE, executable_execute },
+    { PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, executable_optimized_program },
 };
 
 static void table_put_own (void)
@@ -334,6 +347,7 @@ static void table_fill (const void *caller)
         return;
     }
     memcpy (table.bytes, real, real->struct_size);
+    real_put_passes (table.bytes);
     table_put_own ();
 }
 

@@ -157,7 +157,7 @@ def peak_bytes(device):
     from torch_xla.core import xla_model
 
     try:
-        return int(xla_model.get_memory_info(device).get("peak_bytes_used", 0))
+        return max(0, int(xla_model.get_memory_info(device).get("peak_bytes_used", 0)))  # -1: the client counts none
     except Exception:  # noqa: BLE001 - a figure that is not there fails no rung; backends raise what they like
         return 0
 
