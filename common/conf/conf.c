@@ -26,6 +26,7 @@ static void conf_fill (struct draft *draft)
     draft_machine (draft);
     draft_profile (draft);
     draft_rehearse_profile (draft);
+    draft_check_megascale (draft);
     draft_mesh (draft);
     draft_cache (draft);
     draft_pins (draft);

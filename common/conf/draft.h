@@ -127,6 +127,7 @@ void draft_protected_paths (struct draft *draft);
 
 /* Part of draft_profile: takes devices, topology and the variables of a lone host from the machine type. */
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS]);
+void draft_check_megascale (struct draft *draft); /* of several slices, after hosts and profile */
 /* 1: left out on purpose. */
 int draft_rung (struct draft *draft, const struct yaml_node *node, struct rung *rung);
 /* Part of draft_ladder, after its rungs, the first of which is `first`: --leave-out, --from and --only. */

@@ -16,8 +16,9 @@ struct host_list {
     const struct yaml_node *where[HOSTS_MAX];
     struct plan_host hosts[HOSTS_MAX];
     uint32_t n;
-    void *by_name; /* tsearch(3), of `hosts` */
-    bool full;     /* too many hosts: reported once */
+    void *by_name;   /* tsearch(3), of `hosts` */
+    bool full;       /* too many hosts: reported once */
+    bool told_empty; /* that no host is left, with the reason */
 };
 
 /* The index of the host of this name; list->n: none. */
@@ -112,10 +113,12 @@ static void hosts_keep (struct host_list *list, const struct choice *choice, boo
     }
 }
 
+#define SUSPECT "suspect"
+
 /* Suspects of a home are of all its slices. */
 static bool names_suspects (const struct yaml_node *node)
 {
-    return text_find (node->text, TEXT_LIT ("@suspect"), NULL);
+    return text_find (node->text, TEXT_LIT ("@" SUSPECT), NULL);
 }
 
 static void take_out (struct host_list *list, const struct yaml_node *node)
@@ -148,6 +151,11 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         hosts_keep (list, choice, true);
+    list->told_empty = result == 0 && list->n == 0 && names_suspects (node);
+    if (list->told_empty)
+        problem_at (list->draft->problems, node,
+                    "no host of this slice is suspect by the runs of this home, expected one at least: sliceup hosts "
+                    "--history shows how they fared");
 }
 
 /* Removes the hosts that `exclude`, --hosts and --exclude leave out. */
@@ -367,6 +375,8 @@ static void hosts_add_all (struct host_list *list, const struct yaml_node *node)
 static void hosts_finish (struct host_list *list, const struct yaml_node *node)
 {
     struct draft *draft = list->draft;
+    if (list->n == 0 && list->told_empty)
+        return;
     if (list->n == 0) {
         problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one%s",
                     draft->excluded.n ? " left" : "",
@@ -417,7 +427,7 @@ static bool hosts_find_group (const void *owner, struct text name, struct text *
     struct err err = { 0 };
     if (var_find (&draft->plan.groups, name, expression))
         return true;
-    if (!text_is (name, "suspect") || !draft->options->suspects)
+    if (!text_is (name, SUSPECT) || !draft->options->suspects)
         return false;
     LOCAL_BUF set = { .max = HOSTS_MAX * (size_t) HOST_NAME_MAX_BYTES };
     if (draft->options->suspects (draft->options->home, &set, &err) < 0)
@@ -448,6 +458,11 @@ static void hosts_add_group (struct draft *draft, const struct yaml_node *key)
     if (!name_is_good (key->text))
         problem_at (draft->problems, key, "%s is not a group name, expected letters, digits, '.', '_' and '-'",
                     problem_quote (draft->problems, key->text));
+    else if (text_is (key->text, SUSPECT))
+        problem_at (draft->problems, key,
+                    "the group is named " SUSPECT ", expected another name: @" SUSPECT
+                    " stands for the hosts that failed in runs "
+                    "of this home (sliceup hosts --history)");
     else if (set->kind == YAML_SCALAR && !yaml_is_null (set))
         draft->plan.groups.items[draft->plan.groups.n++] = (struct var){ .name = key->text, .value = set->text };
     else

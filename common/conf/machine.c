@@ -1,6 +1,7 @@
 /* machine.c - the machine type of all hosts, and its consequences: number of hosts, devices, and the variables that
  * make a host's runtime take itself for a whole slice. */
 #include "common/conf/draft.h"
+#include "common/model/launch_variables.h"
 
 enum { MACHINES_MAX = 64 };
 
@@ -180,6 +181,34 @@ static void add_megascale (struct draft *draft)
     for (size_t i = 0; i < sizeof all / sizeof all[0] && draft->plan.slices; i++)
         if (!var_find (&profile->env, all[i].name, &value) && !var_find (&profile->slice_env.set, all[i].name, &value))
             *(struct var *) list_append (&profile->slice_env.set, sizeof all[i], draft->arena) = all[i];
+}
+
+/* A profile's own MEGASCALE_* win; what they say of the slices is in the slice file as well, and a runtime that waits for other
+ * slices waits for ever. */
+void draft_check_megascale (struct draft *draft)
+{
+    const struct plan *plan = &draft->plan;
+    for (uint32_t rank = 0; rank < plan->hosts.n && plan->slices && draft->profile_good; rank++) {
+        const struct launch_place place = launch_place_of (plan, NULL, 0, rank);
+        const var_list vars = launch_variables_of (&plan->profile, SCOPE_SLICE, &place, draft->arena);
+        const struct {
+            struct text name;
+            uint32_t wanted;
+        } rows[] = { { TEXT_LIT ("MEGASCALE_NUM_SLICES"), plan->slices },
+                     { TEXT_LIT ("MEGASCALE_SLICE_ID"), plan_slice_of (plan, rank) } };
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            struct text value;
+            uint64_t number = 0;
+            if (var_find (&vars, rows[i].name, &value) && (!text_to_u64 (value, &number) || number != rows[i].wanted)) {
+                problem_at (draft->problems, draft->slice[SLICE_PROFILE].node,
+                            "the profile gives %.*s the variable %.*s with value %s, expected %u by the slice file's "
+                            "slices, or none",
+                            TEXT_ARG (plan->hosts.items[rank].name), TEXT_ARG (rows[i].name),
+                            problem_quote (draft->problems, value), rows[i].wanted);
+                return;
+            }
+        }
+    }
 }
 
 void draft_take_machine (struct draft *draft, const struct conf_value profile[PROFILE_KEYS])

@@ -37,11 +37,11 @@ static int check_placeholders (struct draft *draft, const struct yaml_node *key)
     struct text name;
     if (!launch_find_unknown_placeholder (key->value->text, &name))
         return 0;
-    return problem_at (
-        draft->problems, key->value,
-        "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
-        "{address}, {addresses}, {address0}, {port}, {rendezvous}, {slice}, {slices}; {{word}} is the text {word}",
-        TEXT_ARG (key->text), TEXT_ARG (name));
+    return problem_at (draft->problems, key->value,
+                       "the variable %.*s holds {%.*s}, expected a placeholder of these: {rank}, {world}, {host}, "
+                       "{address}, {addresses}, {address0}, {port}, {rendezvous}, {slice}, {slices}, {worker}, "
+                       "{workers}; {{word}} is the text {word}",
+                       TEXT_ARG (key->text), TEXT_ARG (name));
 }
 
 /* Refuses to unset what programs need; the worker passes its own if the profile sets none. */

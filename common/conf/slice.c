@@ -115,21 +115,30 @@ static const char *without (struct draft *draft)
 }
 
 /* Hosts are in the order of slices, and devices in that of hosts: only the first axis can run over slices. */
-static void check_slices (struct draft *draft, const struct mesh *mesh)
+static void check_first_axis (struct draft *draft, const struct mesh *mesh)
 {
-    const struct conf_value *given = &draft->slice[SLICE_SLICES];
-    uint32_t slices = plan_slices (&draft->plan), whole = draft->plan.whole;
-    if (slices > 1 && whole % slices)
-        problem_at (draft->problems, given->node, "%u hosts are no %u slices of equal size", whole, slices);
-    else if (slices > 1 && draft->excluded.n)
-        problem_at (draft->problems, given->node,
-                    "hosts are left out%s, expected all of %u slices: the runtime waits for each of them",
-                    without (draft), slices);
-    else if (slices > 1 && mesh->n && mesh->items[0].size % slices)
+    uint32_t slices = plan_slices (&draft->plan);
+    if (slices > 1 && mesh->n && mesh->items[0].size % slices)
         problem_at (
             draft->problems, draft->slice[SLICE_MESH].node,
             "the first axis of the mesh, %.*s, has %u devices, expected a multiple of %u: it runs over the slices",
             TEXT_ARG (mesh->items[0].axis), mesh->items[0].size, slices);
+}
+
+/* Of other hosts no mesh is asked for: none would fit. */
+static bool check_slices (struct draft *draft)
+{
+    const struct yaml_node *given = draft->slice[SLICE_SLICES].node;
+    uint32_t slices = plan_slices (&draft->plan), whole = draft->plan.whole;
+    if (slices > 1 && whole % slices)
+        problem_at (draft->problems, given, "%u hosts are no %u slices of equal size", whole, slices);
+    else if (slices > 1 && draft->excluded.n)
+        problem_at (draft->problems, given,
+                    "hosts are left out%s, expected all of %u slices: the runtime waits for each of them",
+                    without (draft), slices);
+    else
+        return true;
+    return false;
 }
 
 void draft_mesh (struct draft *draft)
@@ -138,7 +147,8 @@ void draft_mesh (struct draft *draft)
     struct mesh mesh = { 0 };
     if (given->given && (!given->good || read_axes (draft, given->node, &mesh) != 0))
         return;
-    if (draft->plan.hosts.n == 0 || !draft->profile_good || !draft->plan.profile.devices_per_host)
+    if (draft->plan.hosts.n == 0 || !draft->profile_good || !draft->plan.profile.devices_per_host ||
+        !check_slices (draft))
         return;
     uint64_t devices = (uint64_t) draft->plan.hosts.n * draft->plan.profile.devices_per_host;
     if (!given->given) {
@@ -156,7 +166,7 @@ void draft_mesh (struct draft *draft)
                     mesh_devices (&mesh), (uint32_t) devices, draft->plan.hosts.n, without (draft),
                     draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft);
-    check_slices (draft, &mesh);
+    check_first_axis (draft, &mesh);
     draft->plan.mesh = mesh;
 }
 

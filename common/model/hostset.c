@@ -196,8 +196,10 @@ static int hostset_find_group (const struct hostset *set, const struct hostset_s
 {
     char what[HOST_NAME_MAX_BYTES + 80];
     if (!set->rules.groups)
-        return hostset_scan_fail (scan, ERR_PARSE, at,
-                                  "no groups are defined here; a slice file defines them under groups:");
+        return hostset_scan_fail (
+            scan, ERR_PARSE, at,
+            "no groups are defined here; a slice file defines them under groups:, and @suspect is for the "
+            "options --hosts and --exclude");
     if (set->rules.groups->find (set->rules.groups->owner, name, expression))
         return 0;
     snprintf (what, sizeof what, "there is no group %.*s", TEXT_ARG (name));

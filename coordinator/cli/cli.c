@@ -8,10 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-int cli_fail (const struct cli *cli, const struct err *err)
+int cli_status (const struct err *err)
 {
-    fflush (stdout);
-    log_print (&cli->log, "%s", err->text);
     switch (err->code) {
     case ERR_USAGE:
     case ERR_CONFIG:
@@ -19,6 +17,13 @@ int cli_fail (const struct cli *cli, const struct err *err)
     case ERR_DAMAGE: return EXIT_DAMAGED;
     default: return EXIT_COULD_NOT;
     }
+}
+
+int cli_fail (const struct cli *cli, const struct err *err)
+{
+    fflush (stdout);
+    log_print (&cli->log, "%s", err->text);
+    return cli_status (err);
 }
 
 /* ---- what standard output can show ---- */

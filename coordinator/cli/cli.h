@@ -43,6 +43,7 @@ struct cli {
 
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
+int cli_status (const struct err *err); /* the same exit status, with nothing printed */
 /* Colours as `cli` allows them, UTF-8 by the locale; the width of the terminal, 0 when there is none. */
 struct style cli_detect_style (const struct cli *cli);
 /* How wide words are wrapped that always are: the terminal's width, else COLUMNS, else 80. */

@@ -182,8 +182,9 @@ static void climb_on_signal (void *owner, int signal, int64_t pid, int value)
         "killing the running rung (press Ctrl-C again to leave without waiting)",
         "leaving without waiting; the workers stop by themselves when they hear from no coordinator",
     };
-    log_print (&run_loop->cli->log, "%s",
-               said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
+    if (!run_loop->silent)
+        log_print (&run_loop->cli->log, "%s",
+                   said[run_loop->interrupts < INTERRUPTS_LEAVE ? run_loop->interrupts - 1 : INTERRUPTS_LEAVE - 1]);
     if (run_loop->driver)
         driver_cancel (run_loop->driver, run_loop->interrupts);
 }

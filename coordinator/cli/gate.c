@@ -55,7 +55,8 @@ static const char *moment_print (uint64_t seconds, char out[MOMENT_BYTES])
 {
     time_t at = (time_t) seconds;
     struct tm day;
-    return gmtime_r (&at, &day) && strftime (out, MOMENT_BYTES, "%Y-%m-%d %H:%M UTC", &day) ? out : "an unknown time";
+    return gmtime_r (&at, &day) && strftime (out, MOMENT_BYTES, "%Y-%m-%d %H:%M:%S UTC", &day) ? out
+                                                                                               : "an unknown time";
 }
 
 static void certify (const struct slice_receipt *receipt, uint64_t good_ms, struct arena *arena,
@@ -173,11 +174,12 @@ static int gate_check (struct cli *cli, const struct cli_arguments *arguments)
     if (certificate_read (path, &arena, &certificate, &err) < 0)
         return cli_fail (cli, &err);
     moment_print (certificate.expires_s, moment);
-    snprintf (text, sizeof text, "it was good until %s; run sliceup gate again", moment);
     uint64_t now_s = clock_wall_ms () / 1000;
-    if (now_s >= certificate.expires_s)
+    if (now_s >= certificate.expires_s) {
+        snprintf (text, sizeof text, "it expired %s ago, at %s; run sliceup gate again",
+                  DURATION_TEXT ((now_s - certificate.expires_s) * 1000), moment);
         why = text;
-    else if (now_s + CLOCKS_DIFFER_S < certificate.passed_s)
+    } else if (now_s + CLOCKS_DIFFER_S < certificate.passed_s)
         why = "it is of a later time than the clock of this machine";
     else if (arguments->values[GATE_HERE])
         why = not_here (&certificate);
@@ -246,6 +248,16 @@ static int gate_end (struct cli *cli, const struct run_dir *dir, int status, uin
     return status;
 }
 
+/* Before a run was begun, and not for what the arguments say: the one line is on standard output then as well. */
+static int gate_is_refused (struct cli *cli, const struct err *err)
+{
+    LOCAL_BUF line = { .max = 16 * SENTENCE_MAX_BYTES };
+    buf_escaped_after (&line, "gate: refused: ", text_of (err->text), 0);
+    buf_puts (&line, "\n");
+    int status = cli_write_stdout (cli, &line);
+    return status == EXIT_HOLDS ? cli_status (err) : status;
+}
+
 static int gate_run (struct cli *cli, const struct cli_arguments *arguments)
 {
     LOCAL_ARENA arena = { 0 };
@@ -269,7 +281,7 @@ static int gate_run (struct cli *cli, const struct cli_arguments *arguments)
         return cli_fail (cli, &err);
     int status = planning_load_quick (cli, arguments, &arena, &plan);
     if (status == EXIT_HOLDS && !arguments->values[GATE_BESIDE] && run_check_hosts (cli, &plan, &err) < 0)
-        status = cli_fail (cli, &err);
+        return gate_is_refused (cli, &err);
     if (status == EXIT_HOLDS && path && forget_certificate (path, &err) < 0)
         status = cli_fail (cli, &err);
     if (status != EXIT_HOLDS)

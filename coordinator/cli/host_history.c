@@ -82,7 +82,8 @@ static void print_sets (const struct host_history_list *list, struct buf *out)
     }
     host_history_print_suspects (list, &suspects);
     if (suspects.len)
-        buf_printf (out, "suspect: %s   (without them: sliceup run SLICE.yaml --exclude @suspect)\n",
+        buf_printf (out,
+                    "suspect: %s   (a slice that can do without them: sliceup run SLICE.yaml --exclude @suspect)\n",
                     buf_c (&suspects));
 }
 
@@ -103,7 +104,8 @@ static int show_text (struct cli *cli, const struct host_history_list *list)
     }
     print_sets (list, &out);
     if (!list->n)
-        buf_puts (&out, "no run of this home says anything of these hosts yet; every run that ends does\n");
+        buf_puts (&out, "no run of this home says anything of these hosts: one in which all failed alike, or that was "
+                        "cancelled, does not\n");
     return cli_write_stdout (cli, &out);
 }
 

@@ -39,7 +39,7 @@ class Gate(lab.LabTest):
 
     def test_one_line_and_a_certificate_that_says_when_it_ends(self):
         ended = self.passes(self.gate(self.slice(), "--certificate", self.certificate, "--for", "2h"))
-        self.assertRegex(ended.out, r"\Agate: passed: .*2 of 2 rungs passed on h\[0-2\].*; good until \d{4}-\d\d-\d\d \d\d:\d\d UTC\n\Z")
+        self.assertRegex(ended.out, r"\Agate: passed: .*2 of 2 rungs passed on h\[0-2\].*; good until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n\Z")
         self.assertEqual("", ended.err)
         written = schema.document(self.certificate.read_text())
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -57,7 +57,7 @@ class Gate(lab.LabTest):
             return self.lab.write("changed.json", json.dumps({**good, **members}))
         now = int(time.time())
         self.refused(self.gate("--check", self.certificate, "--hosts", "h[1-4]"), 1, "it does not speak of h[3-4]")
-        self.refused(self.gate("--check", changed(expires_s=now - 1, passed_s=now - 9)), 1, "it was good until")
+        self.refused(self.gate("--check", changed(expires_s=now - 1, passed_s=now - 9)), 1, "it expired ")
         self.refused(self.gate("--check", changed(passed_s=now + 3600, expires_s=now + 7200)), 1, "later time than the clock")
         self.refused(self.gate("--check", changed(hosts=[{"host": "h0", "boot_id": "0"}]), "--here"), 1, "none of its hosts, or was started anew")
         self.refused(self.gate("--check", changed(schema="other/1")), 2, "expected a certificate that sliceup gate wrote")
