@@ -59,6 +59,12 @@ class ProtocolError(Exception):
     """The other side said something that the protocol does not allow."""
 
 
+def leave_path(place):
+    """The folder of this module is in the path once for PYTHONPATH and once for each helper that put it there. It holds folders
+    named jax and torch_xla: left there they are taken for the libraries, where these are not installed."""
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each) != place]
+
+
 def clean(value, limit=MAX_TEXT):
     """Text that every JSON reader accepts: valid UTF-8, no NUL, bounded length."""
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")

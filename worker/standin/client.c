@@ -68,19 +68,37 @@ static int refuse_held (pid_t holder, struct refusal *refusal)
         (int) holder);
 }
 
+/* Those of TPU_VISIBLE_CHIPS, by which processes of one host share its chips; else as many as this process's bounds have. */
+static bool take_chips (const char *host, uint32_t chips, uint32_t *busy)
+{
+    const char *list = getenv ("TPU_VISIBLE_CHIPS");
+    bool listed = list && list[0], taken = true;
+    pid_t holder = 0;
+    char name[32];
+    for (uint32_t i = 0; taken && i < chips; i++) {
+        *busy = listed ? (uint32_t) strtoul (list, (char **) &list, 10) : i;
+        list += listed && *list == ',';
+        snprintf (name, sizeof name, "device %u", *busy);
+        taken = client_take (name, host, &holder);
+    }
+    return taken;
+}
+
 /* `host` may be NULL. */
-static int device_lock_take (const char *host, bool lock_file, struct refusal *refusal)
+static int device_lock_take (const char *host, uint32_t chips, bool lock_file, struct refusal *refusal)
 {
     static bool locked, opened;
+    uint32_t busy = 0;
     pid_t holder = 0;
     if (lock_file && !locked && !client_take ("lock", host, &holder))
         return refuse_held (holder, refusal);
     locked |= lock_file;
-    if (!opened && !client_take ("device", host, &holder))
+    if (!opened && !take_chips (host, chips, &busy))
         return refuse (
             refusal, PJRT_UNKNOWN,
-            "TPU initialization failed: open(/dev/vfio/0): Device or resource busy: Device or resource busy; Couldn't "
-            "open iommu group /dev/vfio/0");
+            "TPU initialization failed: open(/dev/vfio/%u): Device or resource busy: Device or resource busy; Couldn't "
+            "open iommu group /dev/vfio/%u",
+            busy, busy);
     if (!opened)
         (void) open ("/dev/vfio/0", O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* none: nothing to show */
     opened = true;
@@ -187,7 +205,9 @@ static int client_prepare (struct client *client, struct refusal *refusal)
         return -1;
     if (slice_grid_devices (&client->place.slice) > GRID_DEVICES_MAX)
         return refuse (refusal, PJRT_INVALID_ARGUMENT, "the stand-in shows at most %d devices", GRID_DEVICES_MAX);
-    if (device_lock_take (getenv ("SLICEUP_STANDIN_HOST"), client->place.locks, refusal) < 0)
+    const struct grid chips = client->place.slice.chips;
+    if (device_lock_take (getenv ("SLICEUP_STANDIN_HOST"), chips.x * chips.y * chips.z, client->place.locks, refusal) <
+        0)
         return -1;
     return client->place.world == 1 ? 0 : meeting_open (&client->meeting, &client->place, refusal);
 }

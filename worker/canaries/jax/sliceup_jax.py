@@ -17,8 +17,7 @@ sys.path.append(PARENT)
 import sliceup_canary  # noqa: E402
 import aot_topology  # noqa: E402
 
-# The parent folder holds a folder named jax: left in the path it could be taken for the library.
-sys.path.remove(PARENT)
+sliceup_canary.leave_path(PARENT)
 
 from sliceup_canary import Failure  # noqa: E402
 from sliceup_jax_counting import Counting  # noqa: E402

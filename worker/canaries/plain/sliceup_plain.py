@@ -16,7 +16,7 @@ PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(PARENT)
 import sliceup_canary  # noqa: E402
 
-sys.path.remove(PARENT)
+sliceup_canary.leave_path(PARENT)
 
 from sliceup_canary import Failure, run  # noqa: E402, F401
 

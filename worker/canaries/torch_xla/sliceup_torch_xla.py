@@ -12,8 +12,7 @@ PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(PARENT)
 import sliceup_canary  # noqa: E402
 
-# The parent folder holds a folder named torch_xla: left in the path it could be taken for the library.
-sys.path.remove(PARENT)
+sliceup_canary.leave_path(PARENT)
 
 from sliceup_canary import Failure  # noqa: E402
 from sliceup_torch_xla_client import Client, ordinal  # noqa: E402,F401
@@ -21,14 +20,14 @@ from sliceup_torch_xla_counts import Counts, Steps  # noqa: E402
 from sliceup_torch_xla_mesh import Mesh  # noqa: E402
 from sliceup_torch_xla_program import fingerprint  # noqa: E402
 
-PACKAGES = ("torch", "torch_xla", "libtpu", "numpy", "jax", "jaxlib")
+PACKAGES = ("torch", "torch_xla", "libtpu", "numpy", "jax", "jaxlib", "torchax")
 
 
 class Session:
     """A started runtime: the canary, the libraries, the client, and under SPMD the mesh of the attempt."""
 
-    def __init__(self, canary, spmd=None):
-        self.canary, self.programs = canary, 0
+    def __init__(self, canary, spmd=None, kernel_path="native"):
+        self.canary = canary
         canary.phase("import")
         import numpy
         import torch
@@ -45,9 +44,11 @@ class Session:
         if canary.world > 1:
             canary.gate("rendezvous", "share", canary.attempt["address"] if canary.rank == 0 else "")
         wanted = canary.args.get("spmd", False) if spmd is None else spmd
+        refuse_jax_first()
         self.client = Client(torch_xla, bundle.get("torch_xla", ""), wanted)
         self.device = self.client.device
-        report_backend(canary, self.client)
+        report_backend(canary, self.client.describe(kernel_path))
+        self.client.expect_variable()
         self.split = Mesh(self) if wanted else None
         if wanted:
             refuse_local_reductions()
@@ -118,16 +119,15 @@ class Session:
         self.client.expect_mode()
         self.client.expect_variable()
         self.counts.expect_compiled_operations()
+        self.counts.settle()
         alone = self.counts.samples("ExecuteTime")
         if self.split and alone:
             raise Failure("program", f"{alone} executions were on one device, under SPMD all have to be on all devices")
 
 
-def report_backend(canary, client):
-    seen = client.describe()
+def report_backend(canary, seen):
     canary.backend(**seen)
     expect("launch", "backend", canary.attempt["backend"], seen["platform"])
-    client.expect_variable()
     expect("platform", "devices of this host", canary.devices_per_host, seen["local_devices"])
     if seen["platform"] == "cpu" and canary.world > 1:
         raise Failure("launch", "several processes of torch_xla form no mesh on CPU: a rung of scope slice needs one host there")
@@ -139,6 +139,14 @@ def report_backend(canary, client):
 def expect(owner, name, wanted, seen):
     if wanted != seen:
         raise Failure(owner, f"{name}: expected {wanted}, found {seen}")
+
+
+def refuse_jax_first():
+    """Whoever makes the first client has the devices of a TPU. torch_xla's own use of jax makes its client before it imports jax
+    (pytorch/xla:torch_xla/core/xla_builder.py, jax_import_guard); on CPU the order changes nothing (seen with 2.7.0 and 2.9.0)."""
+    if "jax" in sys.modules:
+        raise Failure("launch", "jax was imported before torch_xla made its client: on a TPU it may take the devices, and torch_xla waits for "
+                      "them. Make torch_xla's first device (torch_xla.device()) before anything imports jax")
 
 
 def refuse_local_reductions():
@@ -162,11 +170,11 @@ def peak_bytes(device):
         return 0
 
 
-def run(body, spmd=None):
-    """Runs body(session) as a canary. spmd: None: as the argument `spmd` says."""
+def run(body, spmd=None, kernel_path="native"):
+    """Runs body(session) as a canary. spmd: None: as the argument `spmd` says. kernel_path: by what the program computes."""
 
     def whole(canary):
-        session = Session(canary, spmd)
+        session = Session(canary, spmd, kernel_path)
         try:
             body(session)
             session.expect_honest()

@@ -73,12 +73,12 @@ class Client:
             return f"{os.path.basename(path)}, PJRT API {api_version(path)}, {os.path.getsize(path)} bytes"
         return f"built into torch_xla {self.version} ({self.core._get_git_revs().get('xla', '')[:12]})"
 
-    def describe(self):
+    def describe(self, kernel_path):
         runtime = self.torch_xla.runtime
         return dict(
             platform=self.platform(), platform_version=self.platform_version(), device_kind=self.kind(),
             devices=len(self.all()), local_devices=len(self.local()), process_count=runtime.process_count(),
-            process_index=runtime.process_index(), kernel_path="native")
+            process_index=runtime.process_index(), kernel_path=kernel_path)
 
 
 def ordinal(name):
