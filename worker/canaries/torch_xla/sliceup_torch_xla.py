@@ -27,7 +27,7 @@ class Session:
     """A started runtime: the canary, the libraries, the client, and under SPMD the mesh of the attempt."""
 
     def __init__(self, canary, spmd=None, kernel_path="native"):
-        self.canary = canary
+        self.canary, self.programs = canary, 0
         canary.phase("import")
         import numpy
         import torch

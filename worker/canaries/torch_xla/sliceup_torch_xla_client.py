@@ -73,7 +73,7 @@ class Client:
             return f"{os.path.basename(path)}, PJRT API {api_version(path)}, {os.path.getsize(path)} bytes"
         return f"built into torch_xla {self.version} ({self.core._get_git_revs().get('xla', '')[:12]})"
 
-    def describe(self, kernel_path):
+    def describe(self, kernel_path="native"):
         runtime = self.torch_xla.runtime
         return dict(
             platform=self.platform(), platform_version=self.platform_version(), device_kind=self.kind(),
