@@ -283,6 +283,7 @@ static int add_command_helper (struct kit_draft *kit)
     struct text folder = text_format (kit->draft->arena, "%s/worker/canaries", share);
     uint32_t first = kit->n;
     static const char *const parts[][2] = { { "program", COMMAND_HELPER ".py" },
+                                            { "program", COMMAND_HELPER "_children.py" },
                                             { "torch_xla", "sliceup_torch_xla_client.py" },
                                             { ".", KIT_HELPER } };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

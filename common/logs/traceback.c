@@ -142,7 +142,8 @@ enum frame_package frame_package_of (struct text path)
 {
     struct text inner;
     if (path.len == 0 || path.ptr[0] == '<' || text_ends (path, "/sliceup_canary.py") ||
-        text_ends (path, "/sliceup_program.py") || text_ends (path, "/sliceup_preload.py"))
+        text_ends (path, "/sliceup_program.py") || text_ends (path, "/sliceup_program_children.py") ||
+        text_ends (path, "/sliceup_preload.py"))
         return PACKAGE_NONE;
     if (path_is_installed (path, &inner)) {
         for (size_t i = 0; i < sizeof packages / sizeof packages[0]; i++)

@@ -62,6 +62,32 @@ with open(os.environ["XLA_METRICS_FILE"], "a") as file:
         file.write("Counter: MarkStep\\n  Value: %d\\n\\n" % (step + 1))
 """
 
+CHILDREN = """
+import multiprocessing, os, sys
+import sliceup_program
+
+def compute(number, value):
+    program = sliceup_program.start()
+    for _ in range(number + 2):
+        program.step()
+    program.check("a value", 1.0, value)
+    program.note("said by each")
+
+def loads():
+    sliceup_program.start()
+    os._exit(0)
+
+if __name__ == "__main__":
+    sliceup_program.start()
+    spawned = multiprocessing.get_context("spawn")
+    all_of_them = [spawned.Process(target=compute, args=(number, value)) for number, value in enumerate((1.0, 1.0, float(sys.argv[1])))]
+    all_of_them.append(spawned.Process(target=loads))
+    for one in all_of_them:
+        one.start()
+    for one in all_of_them:
+        one.join()
+"""
+
 
 class Commands(lab.LabTest):
     def climb(self, *rungs, status=0, hosts=2, **more):
@@ -312,6 +338,18 @@ class Ends(Commands):
                               "scope": "slice"}, hosts=1)
         self.assertEqual(1, self.attempt(receipt, "h0", "own")["counters"]["steps"])
         self.assertIn("another process of this rung reports already", self.printed("own", "h0"))
+
+    def test_processes_that_the_program_starts_report_through_it(self):
+        """Steps of the one with the fewest, each check by the one that is farthest off, and who left without a report is noted."""
+        self.lab.write("own.py", CHILDREN)
+        for last, outcome, observed in ((1.0, "passed", 1.0), (9.0, "failed", 9.0)):
+            receipt = self.climb({"id": "own", "command": ["python3", "./own.py", str(last)], "backend": "any"}, hosts=1, status=int(outcome == "failed"))
+            entry = self.attempt(receipt, "h0", "own")
+            self.assertEqual((outcome, 2, [("a value", observed)]), (entry["outcome"], entry["counters"]["steps"],
+                                                                    [(check["name"], check["observed"]) for check in entry["checks"]]), entry)
+            notes = [note["text"] for note in receipt["hosts"][0]["notes"]]
+            self.assertEqual(1, sum("which the program started, ended without its report" in note for note in notes), notes)
+            self.assertEqual(1, notes.count("said by each"), notes)
 
     def test_an_exit_with_a_failure_leaves_the_others_at_once(self):
         # Handlers that were registered before start() run after its own, as those of a distributed runtime do.

@@ -151,7 +151,7 @@ rungs:
         self.passes(self.lab.sliceup("run", self.lab.slice(hosts=1, ladder=str(ladder), profile=str(profile))))
         self.assertIn("part deep data 2.0", self.lab.sliceup("logs", "--raw").out)
         kit, = self.folders()[0].glob("kits/*")
-        self.assertEqual(["sliceup/sliceup_canary.py", "sliceup/sliceup_program.py", "sliceup/sliceup_torch_xla_client.py", *sorted((
+        self.assertEqual(["sliceup/sliceup_canary.py", "sliceup/sliceup_program.py", "sliceup/sliceup_program_children.py", "sliceup/sliceup_torch_xla_client.py", *sorted((
             "data.txt", "lib/__init__.py", "lib/deep.py", "part.py", "run.sh", "train.py"))],
                          sorted((str(path.relative_to(kit)) for path in kit.rglob("*") if path.is_file() and path.suffix != ".pyc"), key=lambda name: (not name.startswith("sliceup/"), name)))
 

@@ -147,7 +147,9 @@ TEST_ON (share, imports_are_followed_and_circles_end)
     ARE (plan (share, "./own.py"), "own.py", "a.py", "b.py");
 }
 
-#define OURS "sliceup/sliceup_program.py", "sliceup/sliceup_torch_xla_client.py", "sliceup/sliceup_canary.py"
+#define OURS                                                                                                           \
+    "sliceup/sliceup_program.py", "sliceup/sliceup_program_children.py", "sliceup/sliceup_torch_xla_client.py",        \
+        "sliceup/sliceup_canary.py"
 
 TEST_ON (share, a_command_takes_along_what_its_program_imports_and_nothing_else)
 {
@@ -158,6 +160,7 @@ TEST_ON (share, a_command_takes_along_what_its_program_imports_and_nothing_else)
         assert_int_equal (mkdir (folder, 0700), 0);
     }
     write_text (share, "worker/canaries/program/sliceup_program.py", "");
+    write_text (share, "worker/canaries/program/sliceup_program_children.py", "");
     write_text (share, "worker/canaries/torch_xla/sliceup_torch_xla_client.py", "");
     write_text (share, "configs/ladders/a.py", "");
     write_text (share, "configs/ladders/own.py", "\"\"\"Counts\nfrom a to b.\"\"\"\n");

@@ -27,7 +27,7 @@ import time
 
 # On a host all lie in one folder; where they are installed, in the one above and beside it, which hold no libraries.
 HERE = os.path.dirname(os.path.abspath(__file__))
-PLACES = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "torch_xla")]
+PLACES = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "torch_xla"), HERE]
 
 
 def ours(name):
@@ -40,6 +40,7 @@ def ours(name):
 
 
 sliceup_canary = ours("sliceup_canary")
+sliceup_program_children = ours("sliceup_program_children")
 
 REQUEST = "/jax/core/compile/backend_compile_duration"
 HIT = "/jax/compilation_cache/cache_hits"
@@ -62,7 +63,7 @@ def start():
     """The program's report; the same one each time. Call it once the framework is imported, before anything compiles."""
     global program
     if program is None:
-        program = Program(sliceup_canary.connect() if has_channel() and comes_first() else None)
+        program = Program(sliceup_program_children.of_child() or (sliceup_canary.connect() if has_channel() and comes_first() else None))
     return program
 
 
@@ -108,10 +109,11 @@ class Program:
             watch_local_reductions(self.local_reductions)
         self.pid, self.is_over, self.again, self.was_reset = os.getpid(), threading.Event(), {}, False
         self.times = StepTimes(self.is_over)
+        self.children = None
         if canary:
             sys.excepthook = self.end_uncaught
             self.exit, sys.exit = sys.exit, self.end_by_exit
-            atexit.register(self.finish)
+            self.children = sliceup_program_children.watch(canary, self.finish)
             canary.phase("run")
 
     @property
@@ -192,7 +194,7 @@ class Program:
         before, again = self.counts(), dict(self.jax.again) if self.jax else {}
         devices = max(local_devices(), 1)
         pairs = list(zip(one_each(name, local, devices, devices == 1), one_each(name, weight, devices, True)))
-        rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs)]
+        rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs, first_device())]
         seen = all_reduce(rows, self.rank, self.world)
         self.ours = self.ours + (self.counts() - before)
         if self.jax:
@@ -236,8 +238,10 @@ class Program:
         return counted + self.cleared.counts + torch_xla_counts() if "torch_xla" in sys.modules else counted
 
     def tell_backend(self):
-        """Without a framework there is none to report."""
-        seen = torch_xla_backend(self.chosen) if torch_xla_started() else jax_backend(sys.modules["jax"]) if jax_started() else None
+        """Without a framework there is none to report; a program whose processes compute has theirs."""
+        seen = self.children.backend() if self.children else None
+        if seen is None:
+            seen = torch_xla_backend(self.chosen) if torch_xla_started() else jax_backend(sys.modules["jax"]) if jax_started() else None
         if seen:
             self.canary.backend(**seen, kernel_path="")
 
@@ -251,6 +255,8 @@ class Program:
             raise RuntimeError("the counters of the framework fell between two steps: the program has cleared them")
         whole = self.counts() - self.ours
         told = {"steps": self.steps, **self.times.counters()}
+        if self.children and self.children.counters():
+            return {**told, **self.children.counters()}
         if not self.jax and "torch_xla" not in sys.modules:
             return told
         told.update(compile_requests=whole.requests, cache_hits=whole.hits, cache_misses=whole.requests - whole.hits,
@@ -261,6 +267,11 @@ class Program:
             told.update(executions=whole.executions, fallbacks=whole.fallbacks, reads=whole.reads,
                         **dict(sorted(self.cleared.fallen_back().items())[:FALLBACKS_TOLD]))
         return told
+
+    def tell_of_children(self):
+        if self.children:
+            self.children.read()
+            self.children.tell(self.canary)
 
     def tell_what_compiled_again(self):
         """jax names the functions."""
@@ -277,11 +288,11 @@ class Program:
 
     def finish(self):
         """At exit. A process that was forked is not the program; whatever fails here is a note of the receipt and no more."""
-        if os.getpid() != self.pid or self.canary.failed:
+        if os.getpid() != self.pid or self.canary.failed or self.is_over.is_set():
             return
         self.canary.counted.clear()
-        for part in (lambda: self.canary.bundle(sliceup_canary.versions(PACKAGES)), self.canary.policy, self.tell_backend, self.canary.memory,
-                     self.refuse_local_reductions, self.tell_what_compiled_again,
+        for part in (lambda: self.canary.bundle(sliceup_canary.versions(PACKAGES)), self.canary.policy, self.tell_of_children, self.tell_backend,
+                     self.canary.memory, self.refuse_local_reductions, self.tell_what_compiled_again,
                      lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
             try:
                 part()
@@ -614,10 +625,19 @@ def coarsest_dtype(claimed, local):
     return max((word for word in words if word in DTYPES), key=DTYPES.index, default="float32")
 
 
+def first_device():
+    """The number of this process's first device among those of its host: of torch_xla without SPMD there is a process for each."""
+    if not torch_xla_started():
+        return 0
+    from torch_xla import runtime
+
+    return 0 if runtime.is_spmd() else runtime.local_ordinal()
+
+
 def all_reduce(rows, rank, world):
     """rows: [local * weight, weight, secret] of each local device; their sums over all devices, by the program's framework."""
     if torch_xla_started():
-        return torch_xla_sum(rows, world)
+        return torch_xla_sum(rows)
     if jax_started():
         return jax_sum(sys.modules["jax"], rows)
     torch = sys.modules.get("torch")
@@ -645,21 +665,27 @@ def jax_sum(jax, rows):
     return [float(one) for one in numpy.asarray(total.addressable_data(0))]
 
 
-def torch_xla_sum(rows, world):
-    """rows: (local devices, 3) float32. Under SPMD the whole mesh takes part; else this process must be alone."""
+def torch_xla_sum(rows):
+    """rows: (local devices, 3) float32. Under SPMD the devices of all processes take part, of which each process's tensor fills its own
+    (torch_xla/distributed/spmd: a marked tensor is global); else the one device of each process."""
     import numpy
     import torch
     import torch_xla
     from torch_xla import runtime
     from torch_xla.distributed import spmd
 
-    if world > 1:
-        raise RuntimeError("reduced: torch_xla on several hosts cannot be reduced here: reduce in a canary (docs/guide/torch_xla.md)")
     if not runtime.is_spmd():
-        return [sum(column) for column in zip(*rows)]
+        from torch_xla.core import xla_model
+
+        total = xla_model.all_reduce(xla_model.REDUCE_SUM, torch.tensor(rows, dtype=torch.float32).to(torch_xla.device()).sum(0))
+        torch_xla.sync(wait=True)
+        return [float(one) for one in total.cpu()]
     devices = runtime.global_runtime_device_count()
     mesh = spmd.Mesh(numpy.arange(devices), (devices, 1), ("device", "value"))
-    array = torch.tensor(rows, dtype=torch.float32).to(torch_xla.device())
+    whole = torch.zeros((devices, 3), dtype=torch.float32)
+    own = sorted(int(name.rpartition(":")[2]) for name in torch_xla._XLAC._xla_get_runtime_devices())
+    whole[own] = torch.tensor(rows, dtype=torch.float32)
+    array = whole.to(torch_xla.device())
     spmd.mark_sharding(array, mesh, ("device", None))
     total = array.sum(0)
     torch_xla.sync(wait=True)
