@@ -16,9 +16,8 @@ struct host_list {
     const struct yaml_node *where[HOSTS_MAX];
     struct plan_host hosts[HOSTS_MAX];
     uint32_t n;
-    void *by_name;   /* tsearch(3), of `hosts` */
-    bool full;       /* too many hosts: reported once */
-    bool told_empty; /* that no host is left, with the reason */
+    void *by_name; /* tsearch(3), of `hosts` */
+    bool full;     /* too many hosts: reported once */
 };
 
 /* The index of the host of this name; list->n: none. */
@@ -151,8 +150,7 @@ static void keep_only (struct host_list *list, const struct yaml_node *node)
                     folded (list->draft, choice->strangers, choice->strangers_n), all_of (list));
     else if (result == 0)
         hosts_keep (list, choice, true);
-    list->told_empty = result == 0 && list->n == 0 && names_suspects (node);
-    if (list->told_empty)
+    if (result == 0 && list->n == 0 && text_is (node->text, "@" SUSPECT))
         problem_at (list->draft->problems, node,
                     "no host of this slice is suspect by the runs of this home, expected one at least: sliceup hosts "
                     "--history shows how they fared");
@@ -375,8 +373,6 @@ static void hosts_add_all (struct host_list *list, const struct yaml_node *node)
 static void hosts_finish (struct host_list *list, const struct yaml_node *node)
 {
     struct draft *draft = list->draft;
-    if (list->n == 0 && list->told_empty)
-        return;
     if (list->n == 0) {
         problem_at (draft->problems, node, "the slice has no hosts%s, expected at least one%s",
                     draft->excluded.n ? " left" : "",

@@ -187,26 +187,23 @@ static void add_megascale (struct draft *draft)
  * slices waits for ever. */
 void draft_check_megascale (struct draft *draft)
 {
+    static const char *const names[] = { "MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID" };
     const struct plan *plan = &draft->plan;
-    for (uint32_t rank = 0; rank < plan->hosts.n && plan->slices && draft->profile_good; rank++) {
+    LOCAL_ARENA arena = { 0 };
+    for (uint32_t rank = 0; rank < plan->hosts.n && plan->slices && draft->profile_good; rank++, arena_reset (&arena)) {
         const struct launch_place place = launch_place_of (plan, NULL, 0, rank);
-        const var_list vars = launch_variables_of (&plan->profile, SCOPE_SLICE, &place, draft->arena);
-        const struct {
-            struct text name;
-            uint32_t wanted;
-        } rows[] = { { TEXT_LIT ("MEGASCALE_NUM_SLICES"), plan->slices },
-                     { TEXT_LIT ("MEGASCALE_SLICE_ID"), plan_slice_of (plan, rank) } };
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            struct text value;
+        for (uint32_t i = 0; i < 2; i++) {
+            struct text name = text_of (names[i]), value = launch_variable_of (&plan->profile, name, &place, &arena);
+            uint32_t wanted = i == 0 ? plan->slices : plan_slice_of (plan, rank);
             uint64_t number = 0;
-            if (var_find (&vars, rows[i].name, &value) && (!text_to_u64 (value, &number) || number != rows[i].wanted)) {
-                problem_at (draft->problems, draft->slice[SLICE_PROFILE].node,
-                            "the profile gives %.*s the variable %.*s with value %s, expected %u by the slice file's "
-                            "slices, or none",
-                            TEXT_ARG (plan->hosts.items[rank].name), TEXT_ARG (rows[i].name),
-                            problem_quote (draft->problems, value), rows[i].wanted);
-                return;
-            }
+            if (value.len == 0 || (text_to_u64 (value, &number) && number == wanted))
+                continue;
+            problem_at (draft->problems, draft->slice[SLICE_PROFILE].node,
+                        "the profile gives %.*s the variable %s with value %s, expected %u by the slice file's "
+                        "slices, or none",
+                        TEXT_ARG (plan->hosts.items[rank].name), names[i], problem_quote (draft->problems, value),
+                        wanted);
+            return;
         }
     }
 }

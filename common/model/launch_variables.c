@@ -240,6 +240,16 @@ var_list launch_variables_of (const struct profile *profile, enum scope scope, c
     return vars;
 }
 
+struct text launch_variable_of (const struct profile *profile, struct text name, const struct launch_place *place,
+                                struct arena *arena)
+{
+    const struct scope_env *own = &profile->slice_env;
+    struct text value = { 0 };
+    if (!var_find (&own->set, name, &value) && !text_is_among (name, own->unset.items, own->unset.n))
+        (void) var_find (&profile->env, name, &value);
+    return filled (value, place, arena);
+}
+
 var_list launch_variables_of_scope (const struct profile *profile, enum scope scope, const struct launch_place *place,
                                     struct arena *arena)
 {

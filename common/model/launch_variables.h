@@ -27,6 +27,9 @@ uint32_t launch_port_of (const struct profile *profile, uint32_t attempt, uint32
 text_list launch_differing_by_host (const struct plan *plan, struct arena *arena);
 /* Finds an unknown word of small letters in braces, probably a misspelt placeholder. False: none. */
 bool launch_find_unknown_placeholder (struct text value, struct text *name);
+/* One variable of programs of scope slice; empty: the profile does not set it. */
+struct text launch_variable_of (const struct profile *profile, struct text name, const struct launch_place *place,
+                                struct arena *arena);
 /* Only the scope's own variables. */
 var_list launch_variables_of_scope (const struct profile *profile, enum scope scope, const struct launch_place *place,
                                     struct arena *arena);

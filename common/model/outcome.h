@@ -37,7 +37,7 @@ enum owner {
     OWNER_PROGRAM,  /* the canary or the user's program */
     OWNER_HOST,     /* machine, disk, memory, limits */
     OWNER_PLATFORM, /* cloud, network, maintenance */
-    OWNER_SLICEUP,  /* ourselves: worker, launcher, cancelled by the user */
+    OWNER_SLICEUP,  /* ourselves: worker, launcher, a run that was cancelled */
     OWNER_UNKNOWN,
     OWNER_N
 };

@@ -104,8 +104,8 @@ static int show_text (struct cli *cli, const struct host_history_list *list)
     }
     print_sets (list, &out);
     if (!list->n)
-        buf_puts (&out, "no run of this home says anything of these hosts: one in which all failed alike, or that was "
-                        "cancelled, does not\n");
+        buf_puts (&out, "no run of this home says anything of these hosts: runs in which all hosts failed alike, and "
+                        "cancelled runs, say nothing\n");
     return cli_write_stdout (cli, &out);
 }
 

@@ -445,7 +445,7 @@ static void take_cancel (struct coord *coord, uint32_t level, uint64_t now_ms, s
     fact->of.cancel_asked.level = level;
     coord_commit_fact (coord, fact, now_ms);
     for (uint32_t i = 0; coord->state->pass.active && i < coord->state->pass.parts.n; i++)
-        stop_part (coord, i, level > 1, TEXT_LIT ("cancelled by the user"), now_ms, out);
+        stop_part (coord, i, level > 1, TEXT_LIT ("the run was cancelled"), now_ms, out);
 }
 
 void coord_step (struct coord *coord, const struct core_input *in, uint64_t now_ms, struct outbox *out)

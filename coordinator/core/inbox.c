@@ -270,14 +270,15 @@ static uint64_t run_again_ms (const struct coord *coord)
     return coord->state->granted && ask_ms < RESEND_MS ? ask_ms : RESEND_MS;
 }
 
-/* An attempt before it lives on, though it was to be killed. True: for as long as that may take, or until the others'
- * time ran out while they waited for this host. */
-static bool never_begins (const struct coord *coord, const struct holding *before, uint64_t now)
+/* An attempt before it lives on, though its worker was told to kill it: for longer than killing it and reading the rest of
+ * its output may take, or when the others' time ran out while they waited for this host. */
+static bool never_begins (const struct coord *coord, uint32_t host, bool stop, uint64_t now)
 {
+    enum { KILL_MS = 3 * LATE_MS };
     const struct pass_state *pass = &coord->state->pass;
-    uint64_t kill_ms = 2 * coord->state->plan.limits.stop_ms + LATE_MS;
-    return before != NULL &&
-           ((pass->failing && !pass->failed_in_time) || now >= pass->began_ms + coord->soft.pass_slept_ms + kill_ms);
+    uint64_t since_ms = coord->soft.hosts[host].dismissed_ms;
+    bool awaited = !stop && !parts_are_independent (coord) && pass->failing && !pass->failed_in_time;
+    return since_ms > 0 && now > since_ms && (awaited || now >= since_ms + KILL_MS);
 }
 
 static void end_unbegun (struct coord *coord, uint32_t host, const struct holding *before, uint64_t now_ms,
@@ -305,7 +306,7 @@ static void reconcile_part (struct coord *coord, uint32_t at, const struct holdi
     coord->soft.parts[at].at_gate = link->at_gate;
     /* Decisions from before a restart still hold, because they are durable; sent messages are not. */
     bool stop = coord->soft.parts[at].stopped || coord->state->cancel_level > 0 || coord->state->pass.stopped;
-    if (held == NULL && never_begins (coord, before, now)) {
+    if (held == NULL && before != NULL && never_begins (coord, part->host, stop, now)) {
         end_unbegun (coord, part->host, before, now_ms, out);
         return;
     }
@@ -344,6 +345,8 @@ static void inbox_receive (struct coord *coord, uint32_t host, const struct hold
         if (held != &items[i] && items[i].state != ATTEMPT_ENDED)
             before = &items[i];
     }
+    uint64_t *dismissed_ms = &coord->soft.hosts[host].dismissed_ms;
+    *dismissed_ms = before == NULL ? 0 : *dismissed_ms ? *dismissed_ms : coord_to_run_clock (coord, now_ms);
     if (wanted)
         reconcile_part (coord, at, held, before, now_ms, out);
     if (coord->soft.clock_ms >= coord->soft.hosts[host].sent_ms + still_here_ms (&coord->state->plan.limits))

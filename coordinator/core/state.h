@@ -232,6 +232,7 @@ struct host_soft_state {
     bool at_gate;      /* last report: its attempt waits, or is being stopped, at a gate */
     struct text claim; /* what it claims that the journal lacks (loss.c); empty: nothing */
     uint64_t run_sent_ms, go_sent_ms, stop_sent_ms;
+    uint64_t dismissed_ms; /* since when it has an earlier attempt that it was told to kill; 0: it has none */
 };
 struct part_soft_state {
     uint64_t secret; /* as dealt; not in the journal, which others can read */
@@ -295,9 +296,9 @@ struct coord {
 
 uint64_t coord_to_run_clock (const struct coord *coord, uint64_t now_ms);
 /* The time within which a worker ends an attempt of the running pass, whatever the program does. */
+uint64_t coord_longest_attempt_ms (const struct coord *coord);
 /* After timeout and stop budget: until an attempt is killed, and then given up. */
 enum { LATE_MS = 15000 };
-uint64_t coord_longest_attempt_ms (const struct coord *coord);
 bool host_is_lost (const struct coord *coord, uint32_t host); /* in this epoch */
 bool takes_part (const struct coord *coord, uint32_t host);   /* not left behind */
 bool host_is_awaited (const struct coord *coord, uint32_t host);

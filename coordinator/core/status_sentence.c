@@ -308,11 +308,10 @@ static struct text run_sentence (const struct coord *coord, struct arena *arena)
     struct text fall = coord->state->stop.len ? coord->state->stop : coord->state->shortfall;
     bool climbed = coord->state->stop.len || coord->state->rung == plan->rungs.n;
     if (coord->state->cancel_level > 0 && coord->state->isolation.called_for && climbed)
-        return text_format (arena,
-                            "slice %.*s: %.*s; cancelled by the user while parts of the slice were run by themselves",
+        return text_format (arena, "slice %.*s: %.*s; cancelled while parts of the slice were run by themselves",
                             TEXT_ARG (plan->slice), TEXT_ARG (fall));
     if (coord->state->cancel_level > 0 && coord->state->rung < plan->rungs.n)
-        return text_format (arena, "slice %.*s: cancelled by the user after %s, before rung %u of %u had ended",
+        return text_format (arena, "slice %.*s: cancelled after %s, before rung %u of %u had ended",
                             TEXT_ARG (plan->slice), span, coord->state->rung + 1, plan->rungs.n);
     if (coord->state->stop.len)
         return text_format (arena, "slice %.*s: %.*s%.*s", TEXT_ARG (plan->slice), TEXT_ARG (coord->state->stop),

@@ -62,26 +62,32 @@ static const struct text *of_slice (const struct run_header *header, uint32_t sl
 
 static void add_slices (const struct run_header *header, struct buf *out)
 {
-    for (uint32_t i = 0, n; i < header->slices; i++) {
+    for (uint32_t i = 0, n; i < header->slices && header->slices > 1; i++) {
         const struct text *hosts = of_slice (header, i, &n);
         buf_printf (out, "%s%u: ", i ? "   " : "slices   ", i);
         hostset_fold (hosts, n, out);
     }
-    buf_puts (out, header->slices ? "\n" : "");
+    buf_puts (out, header->slices > 1 ? "\n" : "");
 }
 
-/* " (slice 1)" where these hosts, in the order of the run's, are all of one slice, and nobody else. */
-static void add_whole_slice (const struct run_header *header, const struct text *names, uint32_t names_n,
-                             struct buf *out)
+/* " (slice 1)" where these hosts, in the order of the run's, are all of one slice or of some, and nobody else. */
+static void add_whole_slices (const struct run_header *header, const struct text *names, uint32_t names_n,
+                              struct buf *out)
 {
-    for (uint32_t i = 0, n; i < header->slices; i++) {
+    LOCAL_BUF whole = { .max = ERR_TEXT_BYTES };
+    uint32_t at = 0, found = 0, n;
+    for (uint32_t i = 0; i < header->slices; i++) {
         const struct text *hosts = of_slice (header, i, &n);
         uint32_t alike = 0;
-        while (alike < n && n == names_n && text_equal (hosts[alike], names[alike]))
+        while (alike < n && at + alike < names_n && text_equal (hosts[alike], names[at + alike]))
             alike++;
-        if (n && alike == n)
-            buf_printf (out, " (slice %u)", i);
+        if (n == 0 || alike < n)
+            continue;
+        buf_printf (&whole, "%s%u", found++ ? "," : "", i);
+        at += n;
     }
+    if (found > 0 && found < header->slices && at == names_n)
+        buf_printf (out, " (slice%s %s)", plural (found), buf_c (&whole));
 }
 
 static void text_add_place (struct buf *out, const char *label, const struct run_header *header, int rung)
@@ -211,7 +217,7 @@ static void text_add_line (const struct receipt_line *line, const struct run_hea
         buf_printf (out, "    %-9s%-14s ", rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, rung->pass),
                     receipt_line_outcome (rung));
     hostset_fold (line->hosts, line->hosts_n, out);
-    add_whole_slice (header, line->hosts, line->hosts_n, out);
+    add_whole_slices (header, line->hosts, line->hosts_n, out);
     if (is_part (line) || rung->outcome)
         add_durations (line, out);
     if (!is_part (line) && rung->attempt > 1)

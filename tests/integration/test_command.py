@@ -72,6 +72,8 @@ def compute(number, value):
         program.step()
     program.check("a value", 1.0, value)
     program.note("said by each")
+    if value < 0:
+        raise ValueError("bad batch")
 
 def loads():
     sliceup_program.start()
@@ -79,13 +81,11 @@ def loads():
 
 if __name__ == "__main__":
     sliceup_program.start()
-    spawned = multiprocessing.get_context("spawn")
-    all_of_them = [spawned.Process(target=compute, args=(number, value)) for number, value in enumerate((1.0, 1.0, float(sys.argv[1])))]
-    all_of_them.append(spawned.Process(target=loads))
-    for one in all_of_them:
-        one.start()
-    for one in all_of_them:
-        one.join()
+    spawn, fork = multiprocessing.get_context("spawn"), multiprocessing.get_context("fork")
+    spawn.Process(target=compute, args=(0, 1.0)).start()
+    spawn.Process(target=compute, args=(1, 1.0)).start()
+    spawn.Process(target=loads).start()
+    fork.Process(target=compute, args=(2, float(sys.argv[1]))).start()  # Python waits for all of them at its end
 """
 
 
@@ -350,6 +350,9 @@ class Ends(Commands):
             notes = [note["text"] for note in receipt["hosts"][0]["notes"]]
             self.assertEqual(1, sum("which the program started, ended without its report" in note for note in notes), notes)
             self.assertEqual(1, notes.count("said by each"), notes)
+            self.assertEqual([], list(self.lab.run_folder().glob("**/.sliceup-program-*")))
+        receipt = self.climb({"id": "own", "command": ["python3", "./own.py", "-1"], "backend": "any"}, hosts=1, status=1)
+        self.assertIn("bad batch", self.attempt(receipt, "h0", "own")["cause"]["text"])
 
     def test_an_exit_with_a_failure_leaves_the_others_at_once(self):
         # Handlers that were registered before start() run after its own, as those of a distributed runtime do.

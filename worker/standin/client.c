@@ -42,18 +42,18 @@ static pid_t holder_of (const struct sockaddr_un *name, socklen_t len)
     return known ? who.pid : 0;
 }
 
-/* The descriptor stays open until the process ends. False: another process has the name. */
-static bool client_take (const char *what, const char *host, pid_t *holder)
+/* A descriptor that keeps the name for as long as it is open; -1: another process has the name. */
+static int client_take (const char *what, const char *host, pid_t *holder)
 {
     struct sockaddr_un name;
     socklen_t len = client_name_of (what, host, &name);
     int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && bind (fd, (const struct sockaddr *) &name, len) == 0 && listen (fd, SOMAXCONN) == 0)
-        return true;
+        return fd;
     if (fd >= 0)
         close (fd);
     *holder = holder_of (&name, len);
-    return false;
+    return -1;
 }
 
 static int refuse_held (pid_t holder, struct refusal *refusal)
@@ -68,20 +68,30 @@ static int refuse_held (pid_t holder, struct refusal *refusal)
         (int) holder);
 }
 
+enum { CHIPS_MAX = 8 }; /* of a process: place.c */
+
 /* Those of TPU_VISIBLE_CHIPS, by which processes of one host share its chips; else as many as this process's bounds have. */
 static bool take_chips (const char *host, uint32_t chips, uint32_t *busy)
 {
     const char *list = getenv ("TPU_VISIBLE_CHIPS");
-    bool listed = list && list[0], taken = true;
+    int fds[CHIPS_MAX];
     pid_t holder = 0;
     char name[32];
-    for (uint32_t i = 0; taken && i < chips; i++) {
+    if (!list || !list[0])
+        list = getenv ("TPU_VISIBLE_DEVICES");
+    bool listed = list && list[0];
+    for (uint32_t i = 0; i < chips && i < CHIPS_MAX; i++) {
         *busy = listed ? (uint32_t) strtoul (list, (char **) &list, 10) : i;
         list += listed && *list == ',';
         snprintf (name, sizeof name, "device %u", *busy);
-        taken = client_take (name, host, &holder);
+        fds[i] = client_take (name, host, &holder);
+        if (fds[i] >= 0)
+            continue;
+        while (i-- > 0)
+            close (fds[i]);
+        return false;
     }
-    return taken;
+    return true;
 }
 
 /* `host` may be NULL. */
@@ -90,7 +100,7 @@ static int device_lock_take (const char *host, uint32_t chips, bool lock_file, s
     static bool locked, opened;
     uint32_t busy = 0;
     pid_t holder = 0;
-    if (lock_file && !locked && !client_take ("lock", host, &holder))
+    if (lock_file && !locked && client_take ("lock", host, &holder) < 0)
         return refuse_held (holder, refusal);
     locked |= lock_file;
     if (!opened && !take_chips (host, chips, &busy))

@@ -173,6 +173,7 @@ const struct pjrt_api *real_load (const void *caller, const char **why);
 /* Calls the plugin's function at `slot`, with arguments of its own size or that of an older interface. Returns a
  * PJRT_Error, which the caller owns, or NULL. */
 void *real_call (size_t slot, void *args);
+bool real_caller_is_older (void); /* by what it asked of the library's attributes: then its XLA is as old */
 /* Puts functions that do so into each slot of a copy of the plugin's table. */
 void real_put_passes (void *table);
 bool real_has (size_t slot);

@@ -446,11 +446,22 @@ static void *open_program (struct launch *launch)
     return error;
 }
 
-/* Does a program speak of values of other devices? In its HLO opcodes are words. */
+/* Does a program speak of values of other devices? An opcode is field 2 of an instruction, a text with its length before it
+ * (openxla/xla:xla/service/hlo.proto). */
 static void *find_collectives (void *program, bool *found)
 {
-    static const char *const words[] = { "all-reduce",     "all-gather",         "all-to-all",
-                                         "reduce-scatter", "collective-permute", "collective-broadcast" };
+    static const char *const opcodes[] = { "\x12\x0a"
+                                           "all-reduce",
+                                           "\x12\x0a"
+                                           "all-gather",
+                                           "\x12\x0a"
+                                           "all-to-all",
+                                           "\x12\x0e"
+                                           "reduce-scatter",
+                                           "\x12\x12"
+                                           "collective-permute",
+                                           "\x12\x14"
+                                           "collective-broadcast" };
     struct pjrt_program_source source = PJRT_ARGS (struct pjrt_program_source, format_size);
     struct pjrt_other_object_args args = PJRT_ARGS (struct pjrt_other_object_args, other);
     args.object = program;
@@ -460,8 +471,8 @@ static void *find_collectives (void *program, bool *found)
         return error;
     source.code = malloc (source.code_size + 1);
     error = source.code ? real_call (PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, &args) : out_of_memory (source.code_size);
-    for (size_t i = 0; !error && i < sizeof words / sizeof words[0]; i++)
-        *found = *found || memmem (source.code, source.code_size, words[i], strlen (words[i]));
+    for (size_t i = 0; !error && i < sizeof opcodes / sizeof opcodes[0]; i++)
+        *found = *found || memmem (source.code, source.code_size, opcodes[i], strlen (opcodes[i]));
     free (source.code);
     return error;
 }

@@ -79,10 +79,18 @@ static void *widened (const void *given, size_t size, union room *room)
     return room;
 }
 
+static bool older; /* set while the library is looked at, before its client is made */
+
+bool real_caller_is_older (void)
+{
+    return older;
+}
+
 void *real_call (size_t slot, void *args)
 {
     const size_t told = *(size_t *) args;
     /* Older callers leave the last of these out of their size, and read it (openxla/xla:xla/pjrt/c/CHANGELOG.md). */
+    older |= slot == PJRT_PLUGIN_ATTRIBUTES && told < PLUGIN_ATTRIBUTES_BYTES;
     const size_t size = slot == PJRT_PLUGIN_ATTRIBUTES ? PLUGIN_ATTRIBUTES_BYTES : told;
     union room room, options;
     if (size >= sizeof room)

@@ -120,7 +120,7 @@ static void *executable_optimized_program (struct pjrt_other_object_args *args)
 {
     void *error = real_call (PJRT_EXECUTABLE_OPTIMIZED_PROGRAM, args);
     const struct pjrt_program_source *program = args->other;
-    if (!error && program->code)
+    if (!error && program->code && real_caller_is_older ())
         hlo_make_ids_small (program->code, program->code_size);
     return error;
 }

@@ -69,9 +69,11 @@ class Spans:
         if grown <= slower * self.early:
             return None, ""
         own = {host for host, row in self.rows.items() if row[1] - row[0] > grown * PART}
+        if len(self.rows) == 1:
+            return "host", ""
         if not own:
             return "platform", ", and no host's own part of them did: what is between the hosts takes longer"
-        if len(own) == len(self.rows) > 1:
+        if len(own) == len(self.rows):
             return "unknown", f", and so did the own parts of all {len(own)} hosts: it is none of them alone"
         return ("host", "") if self.rank in own else (None, "")
 

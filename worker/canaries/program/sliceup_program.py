@@ -52,6 +52,7 @@ FALLBACKS_TOLD = 16
 DTYPES = ("float64", "float32", "float16", "bfloat16")  # the one that rounds most last
 COUNTED = ("requests", "executions", "fallbacks", "reads")
 SAMPLE_S = 0.02
+SETTLED_S, APART_S = 2.0, 0.1
 LEARN_S, LOCK_BYTES = 0.1, 256  # Python's lock is a mutex and a condition beside each other
 STEPS_KEPT = 1000  # the last ones: their medians are told
 # System calls in which a thread waits for another thread or for a socket: futex, poll, select, epoll, recv (Linux, syscall tables).
@@ -62,7 +63,7 @@ PACKAGES = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "numpy")
 def start():
     """The program's report; the same one each time. Call it once the framework is imported, before anything compiles."""
     global program
-    if program is None:
+    if program is None or (program.canary and program.pid != os.getpid() and sliceup_program_children.FOLDER in os.environ):
         program = Program(sliceup_program_children.of_child() or (sliceup_canary.connect() if has_channel() and comes_first() else None))
     return program
 
@@ -83,7 +84,7 @@ def has_channel():
         is_channel = False
     if not is_channel:
         print("sliceup_program: this process was started by the program and reports nothing: call start() in the program's first "
-              "process, and let that one compute (docs/guide/your-own-step.md)", file=sys.stderr)
+              "process, before it starts others (docs/guide/your-own-step.md)", file=sys.stderr)
     return is_channel
 
 
@@ -191,11 +192,13 @@ class Program:
             raise ValueError(f"reduced: the reduction is {reduction!r}, expected 'mean' or 'sum'")
         if dtype is not None and dtype_word(dtype) not in DTYPES:
             raise ValueError(f"reduced: the dtype is {dtype!r}, expected one of {', '.join(DTYPES)}")
+        settle()
         before, again = self.counts(), dict(self.jax.again) if self.jax else {}
         devices = max(local_devices(), 1)
         pairs = list(zip(one_each(name, local, devices, devices == 1), one_each(name, weight, devices, True)))
         rows = [[one * scale, scale, self.secret() + number] for number, (one, scale) in enumerate(pairs, first_device())]
         seen = all_reduce(rows, self.rank, self.world)
+        settle()
         self.ours = self.ours + (self.counts() - before)
         if self.jax:
             self.jax.again = again
@@ -239,7 +242,7 @@ class Program:
 
     def tell_backend(self):
         """Without a framework there is none to report; a program whose processes compute has theirs."""
-        seen = self.children.backend() if self.children else None
+        seen = self.children.backend() if self.children and not self.steps else None
         if seen is None:
             seen = torch_xla_backend(self.chosen) if torch_xla_started() else jax_backend(sys.modules["jax"]) if jax_started() else None
         if seen:
@@ -255,7 +258,7 @@ class Program:
             raise RuntimeError("the counters of the framework fell between two steps: the program has cleared them")
         whole = self.counts() - self.ours
         told = {"steps": self.steps, **self.times.counters()}
-        if self.children and self.children.counters():
+        if self.children and self.children.counters() and not self.steps:
             return {**told, **self.children.counters()}
         if not self.jax and "torch_xla" not in sys.modules:
             return told
@@ -269,9 +272,12 @@ class Program:
         return told
 
     def tell_of_children(self):
+        """Where the first process takes the steps itself, what others counted is not its own."""
         if self.children:
             self.children.read()
             self.children.tell(self.canary)
+            if self.steps and self.children.computing():
+                self.canary.note("the program's first process took steps, and so did others that it started: counters and devices are the first one's alone")
 
     def tell_what_compiled_again(self):
         """jax names the functions."""
@@ -288,9 +294,14 @@ class Program:
 
     def finish(self):
         """At exit. A process that was forked is not the program; whatever fails here is a note of the receipt and no more."""
-        if os.getpid() != self.pid or self.canary.failed or self.is_over.is_set():
+        if os.getpid() != self.pid or self.is_over.is_set():
+            return
+        if self.canary.failed:
+            if self.children:
+                self.children.remove()
             return
         self.canary.counted.clear()
+        settle()
         for part in (lambda: self.canary.bundle(sliceup_canary.versions(PACKAGES)), self.canary.policy, self.tell_of_children, self.tell_backend,
                      self.canary.memory, self.refuse_local_reductions, self.tell_what_compiled_again,
                      lambda: self.canary.counted.update(self.counters()), self.canary.counters, self.canary.done):
@@ -546,6 +557,16 @@ def torch_xla_counts():
                   retrieval_ms=round(samples("PersistentCacheLoad", 1) / 1e6),
                   fallbacks=sum(fallen_back().values()),
                   reads=samples("TransferFromDeviceTime"))
+
+
+def settle():
+    """Since 2.8 torch_xla counts an execution some time after its values can be read."""
+    if not torch_xla_started() or sliceup_canary.versions(["torch_xla"]).get("torch_xla", "").startswith(("2.5", "2.6", "2.7")):
+        return
+    until, seen = time.monotonic() + SETTLED_S, -1
+    while (now := torch_xla_counts().executions) != seen and time.monotonic() < until:
+        seen = now
+        time.sleep(APART_S)
 
 
 def torch_xla_started():
