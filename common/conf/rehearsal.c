@@ -81,6 +81,8 @@ static void fill_variables (struct draft *draft)
         { TEXT_LIT ("TPU_WORKER_HOSTNAMES"), TEXT_LIT ("{workers}") },
         { TEXT_LIT ("TPU_WORKER_ID"), TEXT_LIT ("{worker}") },
         { TEXT_LIT ("WRAP"), text_of (alone) },
+        /* For platform tpu jax unrolls its random numbers: fused on the CPU, three keys in one program took over a minute */
+        { TEXT_LIT ("XLA_FLAGS"), TEXT_LIT ("--xla_disable_hlo_passes=fusion") },
     };
     var_list *variables = &draft->plan.rehearsal.variables;
     variables->items = arena_copy (draft->arena, all, sizeof all);
@@ -100,7 +102,7 @@ static void extend_inherit (struct draft *draft)
     for (uint32_t i = 0; i < variables->n; i++) {
         struct text name = variables->items[i].name;
         bool own = text_is (name, "TPU_LIBRARY_PATH") || text_starts (name, "SLICEUP_") ||
-                   text_is (name, "OPENBLAS_NUM_THREADS");
+                   text_is (name, "OPENBLAS_NUM_THREADS") || text_is (name, "XLA_FLAGS");
         if ((own || !draft->in_pods) && !text_is_among (name, all.items, all.n) &&
             !var_find (&profile->env, name, &value))
             all.items[all.n++] = name;

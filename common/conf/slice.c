@@ -64,7 +64,8 @@ static const char *fitting_mesh (struct draft *draft, const struct mesh *mesh, u
 {
     uint32_t product = mesh_devices (mesh), chosen = mesh->n;
     for (uint32_t i = mesh->n; product > 0 && i-- > 0;)
-        if (devices % (product / mesh->items[i].size) == 0)
+        if (devices % (product / mesh->items[i].size) == 0 &&
+            (i > 0 || devices / (product / mesh->items[i].size) % plan_slices (&draft->plan) == 0))
             chosen = i;
     if (chosen == mesh->n)
         return text_format (draft->arena, "{host: %u}", (uint32_t) devices).ptr;

@@ -82,7 +82,7 @@ static bool is_inner (struct text line)
 
 static struct stand stand_read (struct text lines)
 {
-    struct stand stand = { .known = lines.len > 0 };
+    struct stand stand = { 0 };
     while (lines.len) {
         struct text line = text_take_until (&lines, '\n');
         bool inner = is_inner (line), outer = text_starts (line, "called from: File ");
@@ -93,6 +93,7 @@ static struct stand stand_read (struct text lines)
         if (!inner && !outer && !stand.wait.len)
             stand.wait = wait_of (line);
     }
+    stand.known = stand.inner.len > 0 || stand.wait.len > 0;
     stand.runtime = runtime_of (stand.inner);
     stand.stopped = text_starts (stand.wait, "stopped") || text_starts (stand.wait, "tracing stop");
     return stand;
