@@ -86,7 +86,7 @@ class Gate(lab.LabTest):
         self.assertEqual("SLICEUP_HOSTS_DEVICE=h1\nSLICEUP_HOSTS_FAILED=h1\n", drained.read_text())
         history = self.passes(self.lab.sliceup("hosts", "--history")).out
         self.assertRegex(history, rf"(?m)^h1 +suspect +1 +1 .*the device, rung odd\n +{BUSY}; exited with status 3$")
-        self.assertIn("suspect: h1   (without them: sliceup run SLICE.yaml --exclude @suspect)", history)
+        self.assertIn("suspect: h1   (a slice that can do without them: sliceup run SLICE.yaml --exclude @suspect)", history)
         self.assertIn("2 hosts never failed by themselves: h[0,2]", history)
         without = self.passes(self.gate(self.slice(bad="h1"), "--exclude", "@suspect", "-o", self.certificate))
         self.assertIn("h[0,2]", without.out)
