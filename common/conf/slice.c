@@ -162,10 +162,10 @@ void draft_mesh (struct draft *draft)
                     draft->plan.hosts.n, draft->plan.profile.devices_per_host, DEVICES_MAX);
     else if (mesh_devices (&mesh) != devices)
         problem_at (draft->problems, given->node,
-                    "the sizes of the mesh multiply to %u devices, expected %u: %u hosts%s times %u devices_per_host; "
+                    "the sizes of the mesh multiply to %u devices, expected %u: %u host%s%s times %u devices_per_host; "
                     "a mesh of %s would fit",
-                    mesh_devices (&mesh), (uint32_t) devices, draft->plan.hosts.n, without (draft),
-                    draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
+                    mesh_devices (&mesh), (uint32_t) devices, draft->plan.hosts.n, plural (draft->plan.hosts.n),
+                    without (draft), draft->plan.profile.devices_per_host, fitting_mesh (draft, &mesh, devices));
     check_chips (draft);
     check_first_axis (draft, &mesh);
     draft->plan.mesh = mesh;
