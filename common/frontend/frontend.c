@@ -195,6 +195,23 @@ const char *frontend_why_owned (const struct frontend *frontend, struct text nam
     return NULL;
 }
 
+static bool sets_for (const struct cache_var *var, enum cache_role role, struct text value)
+{
+    const char *set = var->by_role[role];
+    return set && (set == cache_dir || text_is (value, set));
+}
+
+bool frontend_sets_for_cache (struct text name, struct text value, enum cache_role from)
+{
+    for (int i = 0; i < FRONTENDS; i++)
+        for (const struct cache_var *var = frontends[i].cache; var < frontends[i].cache + CACHE_VARS_MAX && var->name;
+             var++)
+            for (enum cache_role role = from; text_is (name, var->name) && role <= CACHE_ROLE_WRITER; role++)
+                if (sets_for (var, role, value))
+                    return true;
+    return false;
+}
+
 bool frontend_has_cache (const struct frontend *frontend)
 {
     return frontend->cache[0].name != NULL;

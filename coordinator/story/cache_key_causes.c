@@ -59,38 +59,16 @@ static void add_tokens (struct comparison *of, struct text what, struct text her
 
 /* ---- settings ---- */
 
-/* Does a frontend's writer or reader get this value from us? Any value, where it is the cache's directory. */
-static bool is_of_a_role (const struct frontend *frontend, struct text name, struct text value, struct arena *arena)
+static bool is_of_a_role (struct text name, struct text value)
 {
-    static const char directory[] = "/";
-    for (enum cache_role role = CACHE_ROLE_READER; role <= CACHE_ROLE_WRITER; role++) {
-        var_list env = { 0 };
-        frontend_cache_env (frontend, role, text_of (directory), arena, &env);
-        struct text set;
-        if (var_find (&env, name, &set) && (text_equal (set, value) || text_is (set, directory)))
-            return true;
-    }
-    return false;
-}
-
-static bool differs_on_purpose (struct text name, struct text here, struct text there, struct arena *arena)
-{
-    const char *names[FRONTENDS_MAX];
-    uint32_t n = frontend_names (names, FRONTENDS_MAX);
-    assert (n <= FRONTENDS_MAX);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct frontend *frontend = frontend_find (text_of (names[i]));
-        if (is_of_a_role (frontend, name, here, arena) && is_of_a_role (frontend, name, there, arena))
-            return true;
-    }
-    return false;
+    return frontend_sets_for_cache (name, value, CACHE_ROLE_READER);
 }
 
 static void add_setting (struct comparison *of, struct text name, struct text here, struct text there)
 {
     if (text_is (name, "XLA_FLAGS") || text_is (name, "LIBTPU_INIT_ARGS"))
         add_tokens (of, name, here, there);
-    else if (!text_equal (here, there) && !differs_on_purpose (name, here, there, of->arena))
+    else if (!text_equal (here, there) && !(is_of_a_role (name, here) && is_of_a_role (name, there)))
         add_values (of, name, here, there);
 }
 

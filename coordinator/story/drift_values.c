@@ -1,4 +1,5 @@
 /* drift_values.c - what a host's receipt says, as named values. */
+#include "common/frontend/frontend.h"
 #include "coordinator/story/drift_private.h"
 #include "coordinator/verdict/flag_set.h"
 
@@ -202,8 +203,8 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
     return (struct drift_var_list){ vars, n };
 }
 
-/* The profile itself makes it different, by host or by scope (a host may have run no program of that scope), and the
- * program saw it so. A fact repeats what was set, cut and redacted. */
+/* The profile itself makes it different, by host or by scope (a host may have run no program of that scope), or it was
+ * set for who writes, reads or has no cache in the host's last program, and the program saw it so. A fact repeats what was set, cut and redacted. */
 static bool is_as_set (const struct policy_receipt *policy, const struct var *seen, bool fact, struct arena *arena)
 {
     struct text name = seen->name, kind = { 0 }, value;
@@ -211,6 +212,8 @@ static bool is_as_set (const struct policy_receipt *policy, const struct var *se
                    text_is_among (name, policy->by_host.items, policy->by_host.n);
     if (fact)
         return by_host;
+    if (frontend_sets_for_cache (name, seen->value, CACHE_ROLE_NONE))
+        return true;
     return (by_host || var_find (&policy->host_scope, name, &value) || var_find (&policy->slice_scope, name, &value)) &&
            policy_is_as_launched (policy, seen, arena);
 }

@@ -4,8 +4,6 @@
 
 #include "common/conf/conf.h"
 #include "common/conf/conf_keys.h"
-#include "common/frontend/frontend.h"
-#include "coordinator/story/drift_private.h"
 #include "test.h"
 
 static uint32_t each_file (const char *folder, const char *extension, void (*load) (const char *path))
@@ -327,37 +325,4 @@ TEST (the_reference_holds_every_key_as_the_table_has_it)
         }
         buf_release (&table);
     }
-}
-
-static bool role_sets (const var_list *env, const struct var *var)
-{
-    for (uint32_t i = 0; i < env->n; i++)
-        if (text_equal (env->items[i].name, var->name))
-            return text_equal (env->items[i].value, var->value);
-    return false;
-}
-
-/* A run that ends in a cold pass of the whole slice has hosts of both roles. */
-TEST (what_differs_by_role_in_the_cache_is_no_drift)
-{
-    struct drift_rules rules;
-    struct conf_report report;
-    const char *names[8];
-    uint32_t n = frontend_names (names, 8), differ = 0;
-    assert_int_equal (conf_load_drift (SLICEUP_SOURCE_DIR, "default", &t->arena, &rules, &report, &t->err), 0);
-    struct drift_query query = { .rules = rules.items, .rules_n = rules.n };
-    for (uint32_t i = 0; i < n; i++) {
-        var_list reader = { 0 }, writer = { 0 };
-        const struct frontend *frontend = frontend_find (text_of (names[i]));
-        frontend_cache_env (frontend, CACHE_ROLE_READER, TEXT_LIT ("/a"), &t->arena, &reader);
-        frontend_cache_env (frontend, CACHE_ROLE_WRITER, TEXT_LIT ("/b"), &t->arena, &writer);
-        for (uint32_t k = 0; k < reader.n; k++) {
-            struct text fact = text_format (&t->arena, "policy %.*s", TEXT_ARG (reader.items[k].name));
-            bool same = role_sets (&writer, &reader.items[k]);
-            differ += !same;
-            if (!same && drift_rule_of (&query, fact, 1)->kind != DRIFT_EXPECTED)
-                fail_msg ("%s differs by role", fact.ptr);
-        }
-    }
-    assert_true (differ >= 4);
 }

@@ -331,6 +331,22 @@ TEST_ON (slice, a_path_of_the_host_itself_is_expected_to_differ)
     assert_int_equal (slice->drift.findings, 1);
 }
 
+/* A cold pass that failed was the last program of the writer alone: the others ran none with a cache since. */
+TEST_ON (slice, what_only_the_writer_of_the_cache_is_given_is_expected_to_differ)
+{
+    make (slice, 4);
+    const struct drift_query all = { .all = true };
+    planted (slice, "JAX_ENABLE_COMPILATION_CACHE", "false");
+    struct var writer[] = { { TEXT_LIT ("JAX_ENABLE_COMPILATION_CACHE"), TEXT_LIT ("true") },
+                            { TEXT_LIT ("JAX_COMPILATION_CACHE_MAX_SIZE"), TEXT_LIT ("-1") } };
+    host (slice, 0)->policy.observed = (var_list){ writer, 2 };
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 0);
+    writer[1].value = TEXT_LIT ("9"); /* not ours */
+    first_line (slice, &all);
+    assert_int_equal (slice->drift.findings, 1);
+}
+
 /* More facts that some hosts lack than there is room to show: the one whose values differ as well comes first. */
 TEST_ON (slice, what_there_is_no_room_for_is_counted)
 {

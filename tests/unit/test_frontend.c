@@ -63,9 +63,10 @@ TEST (roles_set_the_cache_variables)
         var_list env = { 0 };
         frontend_cache_env (frontend_find (text_of (c->frontend)), c->role, TEXT_LIT ("/c/gen"), &arena, &env);
         const char *value = value_of (&env, c->name);
-        if (c->value)
+        if (c->value) {
             assert_string_equal (value, c->value);
-        else
+            assert_true (frontend_sets_for_cache (text_of (c->name), text_of (value), CACHE_ROLE_NONE));
+        } else
             assert_null (value);
         arena_release (&arena);
     }
