@@ -195,7 +195,8 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
 static void point_to_logs (const struct coord *coord, const bool *lags, struct verdict *verdicts, struct arena *arena)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (lags[i] && verdicts[i].outcome == OUTCOME_TIMED_OUT && verdicts[i].owner == OWNER_UNKNOWN)
+        if (lags[i] && (verdicts[i].outcome == OUTCOME_TIMED_OUT || verdicts[i].outcome == OUTCOME_FAILED) &&
+            verdicts[i].owner == OWNER_UNKNOWN)
             verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));

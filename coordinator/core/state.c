@@ -201,8 +201,8 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
     for (uint32_t i = 0; i < pass->parts.n; i++) {
         const struct result *result = &pass->parts.items[i].result;
         hosts[i].name = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
-        if (result->ending != ENDING_EXITED &&
-            result->ending != ENDING_SIGNALLED) /* else it is where an error was raised */
+        hosts[i].ended = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED;
+        if (!hosts[i].ended) /* else it is where an error was raised */
             hosts[i].lines = failure_stack (result, arena);
     }
     struct text who;
@@ -211,7 +211,9 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
     for (uint32_t i = 0; i < pass->parts.n; i++)
         if (lags[i] && framed)
             (void) stand_print (hosts[i].lines, arena, &framed);
-    if (lagging && !framed)
+    if (lagging && !others->len)
+        *others = who;
+    else if (lagging && !framed)
         *others = text_format (arena, "%.*s; %.*s", TEXT_ARG (who), TEXT_ARG (*others));
     return lagging;
 }

@@ -222,8 +222,9 @@ static void blame_blame_host_of (const struct plan *plan, struct blame_host *hos
         OUTCOME_CANCELLED) /* stopped because it did not end by itself: was it at the limit of all? */
         verdict->outcome = host->awaited && !host->silent ? OUTCOME_TIMED_OUT : OUTCOME_FAILED;
     verdict->transient = false;
-    verdict->cause = text_clip (text_format (arena, "%.*s; %.*s", TEXT_ARG (verdict->cause), TEXT_ARG (why)),
-                                TEXT_MAX_BYTES);
+    verdict->cause = text_clip (
+        host->silent ? why : text_format (arena, "%.*s; %.*s", TEXT_ARG (verdict->cause), TEXT_ARG (why)),
+        TEXT_MAX_BYTES);
     if (!verdict->next.len)
         verdict->next = TEXT_LIT (
             "see what the program did last (its log and its phase), and whether the host was reachable");
@@ -316,7 +317,8 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
     bool named = first >= 0, silent = !named && !awaited && (awaited = mark_silent (plan, hosts, n)) > 0;
     if (silent)
-        why = TEXT_LIT ("the other hosts complain of their peers, and this one did not end by itself");
+        why = text_format (arena, "the other hosts complain of their peers, and %.*s",
+                           TEXT_ARG (others.len ? others : TEXT_LIT ("this one did not end by itself")));
     if (!named)
         first = initiator (plan, hosts, n);
     if (first < 0)

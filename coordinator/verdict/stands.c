@@ -236,11 +236,12 @@ static void stands_explain (const struct stand_host *hosts, const struct stand *
         *who = stands_say (text_format (arena, "%.*s all", TEXT_ARG (rest)), rest_n, other, arena);
     if (!first)
         return;
+    *others = (struct text){ 0 };
     *who = stands_say (stands_fold_names (hosts, stands, n, lags, true, arena), lagging, first, arena);
-    if (other->runtime.len && !first->runtime.len) /* else nothing says who is ahead */
+    if (other && other->runtime.len && !first->runtime.len) /* else nothing says who is ahead */
         *others = text_format (arena, "%.*s wait%s for %s in %.*s", TEXT_ARG (rest), rest_n == 1 ? "s" : "",
                                lagging == 1 ? "it" : "them", TEXT_ARG (other->runtime));
-    else
+    else if (other)
         *others = stands_say (rest, rest_n, other, arena);
 }
 
@@ -256,6 +257,39 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
         outside += lags[i];
     }
     return 2 * outside <= known ? outside : 0; /* of a majority it would be no finding */
+}
+
+/* In the user's own file, and not in a wait for another host. */
+static bool stand_is_busy (const struct stand *stand)
+{
+    static const char *const waits[] = { "running", "sleeping in clock_nanosleep", "waiting uninterruptibly" };
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (text_starts (stand->wait, waits[i]) && stand->own.len && !stand->runtime.len)
+            return true;
+    return stand->stopped;
+}
+
+/* Marks those that are busy with their own after most have ended; 0: another one has not ended either. */
+static uint32_t stands_mark_left (const struct stand_host *hosts, const struct stand *stands, uint32_t n, bool *lags)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!hosts[i].ended && !stand_is_busy (&stands[i]))
+            return 0;
+    for (uint32_t i = 0; i < n; i++)
+        left += !hosts[i].ended;
+    for (uint32_t i = 0; i < n; i++)
+        lags[i] = 2 * left < n && !hosts[i].ended;
+    return 2 * left < n ? left : 0;
+}
+
+static void stands_leave_out_first (struct stand *stands, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (stands[i].inner.len)
+            return;
+    if (n && text_starts (stands[0].wait, "sleeping"))
+        stands[0].known = false;
 }
 
 /* Those that stand roughly alike are told as most of them stand. */
@@ -280,17 +314,26 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
     bool *roughly = arena_array (arena, n, sizeof *roughly);
     uint32_t known = 0;
     *who = *others = (struct text){ 0 };
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         stands[i] = stand_read (hosts[i].lines);
+    stands_leave_out_first (stands, n);
+    for (uint32_t i = 0; i < n; i++)
         known += stands[i].known;
+    uint32_t lagging = stands_mark_left (hosts, stands, n, lags);
+    if (lagging) {
+        stands_explain (hosts, stands, n, lags, arena, who, others);
+        return lagging;
     }
-    uint32_t lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0,
-             places = known > 1 && !lagging ? stands_mark_elsewhere (stands, n, false, lags, arena) : 1;
+    lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;
+    uint32_t places = known > 1 && !lagging ? stands_mark_elsewhere (stands, n, false, lags, arena) : 1;
     if (places != 1 && places != 2 && stands_mark_elsewhere (stands, n, true, roughly, arena) == 2) {
         memcpy (lags, roughly, n * sizeof *lags); /* who collects at a barrier waits with those that he collects from */
         stands_tell_as_most (stands, n, lags, arena);
         places = 2;
     }
+    for (uint32_t i = 1; i < n; i++) /* the first may stand where most do */
+        stands[0].known = stands[0].known ||
+                          (!lags[i] && stands[i].known && text_equal (stands[i].wait, stands[0].wait));
     if (known < 2 || !places) {
         memset (lags, 0, n * sizeof *lags);
         return 0;

@@ -3,7 +3,8 @@
  * A stand is what a worker tells of one program (docs/spec/canary.md, "Where a program hangs"): the innermost frame of
  * its main thread, frames of the user's own files, then what its threads wait in. Whoever stands outside of the runtime
  * while others wait in it holds them up; if nobody does, whoever stands elsewhere than most. Stopped programs always
- * do. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
+ * do, and who computes or sleeps in the user's own file after most have ended. Without frames the first host is not
+ * held against the others: in many programs it serves them, and sleeps elsewhere for that. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_STANDS_H
 #define SLICEUP_COORDINATOR_VERDICT_STANDS_H
 
@@ -12,6 +13,7 @@
 struct stand_host {
     struct text name;
     struct text lines; /* as told, one a line; empty: not known */
+    bool ended;        /* by itself and with an error: it stands nowhere any more */
 };
 /* "fault.py:4 maybe (), sleeping in clock_nanosleep"; "train.py:31 step (), in jax"; without a frame only the wait, for
  * which `framed` is false; empty: nothing is known. */
@@ -23,7 +25,7 @@ enum stand_line stand_line_read (struct text line, struct text *said);
 
 /* Sets lags[i] of each host that holds up others; returns how many. `who`: "h2 stands in fault.py:4 maybe (), sleeping
  * in clock_nanosleep", `others`: "h[0-1,3] wait for it in jax". If nobody lags, `who` is where all stand, if that is one
- * place, and `others` is empty. */
+ * place, and `others` is empty. It is empty, too, if all others have ended. */
 uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
                               struct text *who, struct text *others);
 

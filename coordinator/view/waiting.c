@@ -336,7 +336,7 @@ static struct standing find_standing (const struct board *board, uint64_t now_ms
     for (uint32_t i = 0; i < most; i++)
         if (is_awaited (board, i) && board->hosts[i].state == ATTEMPT_RUNNING && board->hosts[i].stand.len &&
             (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms))) {
-            hosts[out.n] = (struct stand_host){ board_host_name (board, i), board->hosts[i].stand };
+            hosts[out.n] = (struct stand_host){ .name = board_host_name (board, i), .lines = board->hosts[i].stand };
             out.ranks[out.n++] = i;
         }
     out.found = stands_find_lagging (hosts, out.n, out.lags, arena, &out.who, &out.others) > 0;

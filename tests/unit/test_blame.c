@@ -148,9 +148,12 @@ static void stands_take (const struct test_case *of, struct slice *slice, struct
         for (uint32_t at = 6; text_starts (name, "stand ") && at < name.len; at++)
             stands[name.ptr[at] - '0'].lines = of->parts[i].text;
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         stands[i].name = slice->plan.hosts.items[i].name;
-    (void) stands_find_lagging (stands, n, lags, &slice->arena, &who, others);
+        stands[i].ended = hosts[i].ending == ENDING_EXITED || hosts[i].ending == ENDING_SIGNALLED;
+    }
+    if (stands_find_lagging (stands, n, lags, &slice->arena, &who, others) && !others->len)
+        *others = who;
     for (uint32_t i = 0; i < n; i++)
         hosts[i].lags = lags[i];
 }

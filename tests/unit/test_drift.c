@@ -336,13 +336,13 @@ TEST_ON (slice, what_only_the_writer_of_the_cache_is_given_is_expected_to_differ
 {
     make (slice, 4);
     const struct drift_query all = { .all = true };
-    planted (slice, "JAX_ENABLE_COMPILATION_CACHE", "false");
-    struct var writer[] = { { TEXT_LIT ("JAX_ENABLE_COMPILATION_CACHE"), TEXT_LIT ("true") },
+    struct var writer[] = { host (slice, 0)->policy.observed.items[0],
+                            { TEXT_LIT ("JAX_ENABLE_COMPILATION_CACHE"), TEXT_LIT ("true") },
                             { TEXT_LIT ("JAX_COMPILATION_CACHE_MAX_SIZE"), TEXT_LIT ("-1") } };
-    host (slice, 0)->policy.observed = (var_list){ writer, 2 };
+    host (slice, 0)->policy.observed = (var_list){ writer, 3 };
     first_line (slice, &all);
     assert_int_equal (slice->drift.findings, 0);
-    writer[1].value = TEXT_LIT ("9"); /* not ours */
+    writer[2].value = TEXT_LIT ("9"); /* not ours */
     first_line (slice, &all);
     assert_int_equal (slice->drift.findings, 1);
 }
