@@ -86,24 +86,26 @@ static uint32_t mark_lagging (const struct plan *plan, struct blame_host *hosts,
     return lagging;
 }
 
-/* If all that ended by themselves only complain of peers, marks those that did not end; only if they are fewer, else
- * they were just slower to notice. */
+/* If all that ended by themselves only complain of peers, marks those that did not end, or of these only those that lag;
+ * only if they are fewer, else they were just slower to notice. */
 static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
-    uint32_t silent = 0, complain = 0;
+    uint32_t silent = 0, lagging = 0;
     if (plan->climb.fail_fast) /* no host had time to end */
         return 0;
+    for (uint32_t i = 0; i < n; i++)
+        lagging += hosts[i].lags;
     for (uint32_t i = 0; i < n; i++) {
         bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
         if (!failed (&hosts[i]) || has_own_cause (plan, &hosts[i]) ||
             (!stopped && !(hosts[i].complains || blame_is_peer_complaint (plan, hosts[i].verdict->signature))))
             return 0;
-        silent += stopped;
-        complain += !stopped;
+        silent += stopped && (!lagging || hosts[i].lags);
     }
-    for (uint32_t i = 0; i < n && silent < complain; i++)
-        hosts[i].awaited = hosts[i].silent = hosts[i].ending == ENDING_CANCELLED;
-    return silent < complain ? silent : 0;
+    bool few = silent > 0 && 2 * silent < n;
+    for (uint32_t i = 0; i < n && few; i++)
+        hosts[i].awaited = hosts[i].silent = hosts[i].ending == ENDING_CANCELLED && (!lagging || hosts[i].lags);
+    return few ? silent : 0;
 }
 
 /* A broken connection may be to a service, or to a host that had ended before. */

@@ -269,18 +269,19 @@ static bool stand_is_busy (const struct stand *stand)
     return stand->stopped;
 }
 
-/* Marks those that are busy with their own after most have ended; 0: another one has not ended either. */
+/* Where some have ended, and the others wait in a runtime: marks those that are busy with their own, 0 of most. */
 static uint32_t stands_mark_left (const struct stand_host *hosts, const struct stand *stands, uint32_t n, bool *lags)
 {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!hosts[i].ended && !stand_is_busy (&stands[i]))
-            return 0;
-    for (uint32_t i = 0; i < n; i++)
-        left += !hosts[i].ended;
-    for (uint32_t i = 0; i < n; i++)
-        lags[i] = 2 * left < n && !hosts[i].ended;
-    return 2 * left < n ? left : 0;
+    uint32_t busy = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        lags[i] = !hosts[i].ended && stand_is_busy (&stands[i]);
+        busy += lags[i];
+        if (!hosts[i].ended && !lags[i] && !stands[i].runtime.len)
+            busy = n;
+    }
+    if (2 * busy >= n)
+        memset (lags, 0, n * sizeof *lags);
+    return 2 * busy >= n ? 0 : busy;
 }
 
 static void stands_leave_out_first (struct stand *stands, uint32_t n)
@@ -312,16 +313,21 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
 {
     struct stand *stands = arena_array (arena, n, sizeof *stands);
     bool *roughly = arena_array (arena, n, sizeof *roughly);
-    uint32_t known = 0;
+    uint32_t known = 0, ended = 0;
     *who = *others = (struct text){ 0 };
     for (uint32_t i = 0; i < n; i++)
         stands[i] = stand_read (hosts[i].lines);
     stands_leave_out_first (stands, n);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         known += stands[i].known;
-    uint32_t lagging = stands_mark_left (hosts, stands, n, lags);
-    if (lagging) {
-        stands_explain (hosts, stands, n, lags, arena, who, others);
+        ended += hosts[i].ended;
+    }
+    uint32_t lagging = 0;
+    if (ended) {
+        lagging = stands_mark_left (hosts, stands, n, lags);
+        if (lagging)
+            stands_explain (hosts, stands, n, lags, arena, who, others);
+        *others = (struct text){ 0 };
         return lagging;
     }
     lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;

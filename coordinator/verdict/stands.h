@@ -25,7 +25,7 @@ enum stand_line stand_line_read (struct text line, struct text *said);
 
 /* Sets lags[i] of each host that holds up others; returns how many. `who`: "h2 stands in fault.py:4 maybe (), sleeping
  * in clock_nanosleep", `others`: "h[0-1,3] wait for it in jax". If nobody lags, `who` is where all stand, if that is one
- * place, and `others` is empty. It is empty, too, if all others have ended. */
+ * place, and `others` is empty. It is empty, too, where some have ended. */
 uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
                               struct text *who, struct text *others);
 

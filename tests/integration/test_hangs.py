@@ -128,6 +128,18 @@ sliceup_canary.run(body)
         self.assertRegex(causes[2]["cause"]["text"], r"^still in phase step after 25 s; stopped in lags\.py:5 late \(\), sleeping in clock_nanosleep; h\[0-1,3\] ")
         self.assertNotIn("isolation", run.out)
 
+    def test_who_sleeps_in_its_own_file_while_all_others_complained_is_the_cause_and_no_parts_are_run(self):
+        text = """import os, time
+if os.environ["SLICEUP_HOST"] == "h1": time.sleep(900)
+class DistStoreError(Exception): pass
+raise DistStoreError("wait timeout after 40000ms, keys: /default_pg/0//cpu//0/0")
+"""
+        ended = self.climb({**self.python("late.py", text), "scope": "slice", "timeout": "60s"}, hosts=3, cache={"mode": "off"})
+        self.assertEqual(1, ended.status, ended)
+        self.assertEqual("the other hosts complain of their peers, and h1 stands in late.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
+        self.assertEqual("cascade", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
+        self.assertNotIn("run by themselves", ended.out)
+
     def test_of_plain_programs_that_all_hang_the_odd_one_is_told_so(self):
         self.assertEqual(1, self.climb(self.python("odd.py", ODD), hosts=3).status)
         self.assertRegex(self.cause("h1")["text"], r"stopped in odd.py:2 wait_for_lock \(\), .*; h\[0,2\] stand in odd.py:3 wait_for_peers \(\)")
