@@ -129,7 +129,12 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
             warning_at (list->draft->problems, node,
                         "the hosts to exclude %s are not in this slice, so nothing was excluded for them",
                         folded (list->draft, choice->strangers, choice->strangers_n));
+        const text_list *out = &list->draft->excluded;
+        uint32_t before = out->n;
         hosts_keep (list, choice, false);
+        if (out->n > before && names_suspects (node))
+            warning_at (list->draft->problems, node, "the suspects %s are left out; why: sliceup hosts --history",
+                        folded (list->draft, out->items + before, out->n - before));
     }
 }
 

@@ -142,12 +142,23 @@ void failure_read_result (const struct plan *plan, const struct signature_set *s
 
 /* ---- error line ---- */
 
+/* That something is old is no reason of an end, and neither is the line of source that Python prints behind that. */
+static bool is_of_deprecation (struct text line, bool *said)
+{
+    bool source = *said && text_find (line, TEXT_LIT ("("), NULL) && log_line_grade (line) < LINE_ERROR;
+    *said = text_find (line, TEXT_LIT ("DeprecationWarning: "), NULL) ||
+            text_find (line, TEXT_LIT ("FutureWarning: "), NULL);
+    return *said || source;
+}
+
 struct text error_line_find (enum outcome outcome, struct text evidence)
 {
     struct text first = { 0 }, last = { 0 };
-    bool stood = false;
+    bool stood = false, said = false;
     for (struct text rest = evidence; rest.len;) {
         struct text line = text_take_until (&rest, '\n');
+        if (is_of_deprecation (line, &said))
+            continue;
         if (stand_is_line (line)) {
             stood = true;
             continue;

@@ -34,6 +34,17 @@ TEST (without_an_error_the_outcome_says_which_line_is_told)
     assert_int_equal (error_line_find (OUTCOME_FAILED, (struct text){ 0 }).len, 0);
 }
 
+/* With the line of source behind it; what comes after that may be the reason. */
+TEST (that_something_is_old_is_not_told_as_a_reason)
+{
+    struct text old = TEXT_LIT ("no cookies left\na.py:4: DeprecationWarning: use b\nwarnings.warn(\"use b\")"),
+                alone = TEXT_LIT ("x.py:31: FutureWarning: `a(args...)` is deprecated"),
+                after = TEXT_LIT ("x.py:31: FutureWarning: use b\na()\nno cookies left");
+    assert_text (error_line_find (OUTCOME_FAILED, old), "no cookies left");
+    assert_int_equal (error_line_find (OUTCOME_FAILED, alone).len, 0);
+    assert_text (error_line_find (OUTCOME_FAILED, after), "no cookies left");
+}
+
 static bool one_cause (const char *a, const char *b)
 {
     return cause_equal (text_of (a), TEXT_LIT ("tpu-a"), text_of (b), TEXT_LIT ("tpu-b"));
