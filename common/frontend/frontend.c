@@ -201,14 +201,14 @@ static bool sets_for (const struct cache_var *var, enum cache_role role, struct 
     return set && (set == cache_dir || text_is (value, set));
 }
 
-bool frontend_sets_for_cache (struct text name, struct text value, enum cache_role from)
+bool frontend_sets_for_cache (struct text name, struct text value, bool cached)
 {
     for (int i = 0; i < FRONTENDS; i++)
         for (const struct cache_var *var = frontends[i].cache; var < frontends[i].cache + CACHE_VARS_MAX && var->name;
              var++)
-            for (enum cache_role role = from; text_is (name, var->name) && role <= CACHE_ROLE_WRITER; role++)
-                if (sets_for (var, role, value))
-                    return true;
+            if (text_is (name, var->name))
+                return cached ? sets_for (var, CACHE_ROLE_READER, value) || sets_for (var, CACHE_ROLE_WRITER, value)
+                              : sets_for (var, CACHE_ROLE_NONE, value);
     return false;
 }
 

@@ -71,8 +71,9 @@ const char *frontend_cache_defect (const struct frontend *frontend, struct text 
                                    struct arena *arena);
 /* Not NULL: only the functions above may set this variable, for this reason: "uses the slice's cache". */
 const char *frontend_why_owned (const struct frontend *frontend, struct text name);
-/* Does a frontend set this variable to this value for a role from `from` on? The cache's directory has any value. */
-bool frontend_sets_for_cache (struct text name, struct text value, enum cache_role from);
+/* Does a frontend set this variable to this value for programs that have a cache, or for those that have none? The cache's
+ * directory has any value. */
+bool frontend_sets_for_cache (struct text name, struct text value, bool cached);
 /* Can a program be restored from a compile cache at all? */
 bool frontend_has_cache (const struct frontend *frontend);
 

@@ -216,12 +216,15 @@ static bool is_probe (const struct exception *exception)
                      "FileNotFoundError|TypeError|NameError|KeyboardInterrupt|Empty|ValueError");
 }
 
-/* Of two in one chain: what says more; then the older, but for a probe whose handling failed in another way. */
+/* Of two in one chain: what says more; then the older, but for a probe whose handling failed in another way, and for a
+ * socket's own words, which say nothing of whom the program waited for. */
 static bool outranks (const struct exception *newer, const struct signature *of_newer, const struct exception *older,
                       const struct signature *of_older)
 {
     if (weight_of (of_newer) != weight_of (of_older))
         return weight_of (of_newer) > weight_of (of_older);
+    if (text_is (older->message, "timed out"))
+        return newer->message.len > older->message.len;
     return newer->chained == CHAIN_CONTEXT && is_probe (older) && !is_probe (newer);
 }
 

@@ -8,6 +8,7 @@
 #include "coordinator/verdict/blame.h"
 #include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/going_on.h"
+#include "coordinator/verdict/stands.h"
 
 /* Limit of all verdicts' texts in one fact, with room for the rest of it. */
 enum { VERDICTS_MAX_BYTES = FACT_MAX_BYTES / 4 * 3, NAMES_BYTES = 256 };
@@ -150,13 +151,14 @@ static bool complains (const struct part *part, const struct verdict *verdict)
 }
 
 /* What a failed host printed about the others, in texts that signatures know. */
-static struct text peers_of (const struct coord *coord, const struct verdict *verdict, const struct result *result,
-                             const struct signature_set *signatures, struct arena *arena)
+static struct failure_reading reading_of (const struct coord *coord, const struct verdict *verdict,
+                                          const struct result *result, const struct signature_set *signatures,
+                                          struct arena *arena)
 {
     struct failure_reading reading = { 0 };
     if (verdict->outcome != OUTCOME_PASSED && signatures)
         failure_read_result (&coord->state->plan, signatures, result, arena, &reading);
-    return reading.peers;
+    return reading;
 }
 
 /* Judges an attempt that the user ended, whatever it printed and whoever told its worker. */
@@ -195,11 +197,19 @@ static enum ending ending_of (const struct coord *coord, uint32_t at, bool culpr
 static void point_to_logs (const struct coord *coord, const bool *lags, struct verdict *verdicts, struct arena *arena)
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
-        if (lags[i] && (verdicts[i].outcome == OUTCOME_TIMED_OUT || verdicts[i].outcome == OUTCOME_FAILED) &&
-            verdicts[i].owner == OWNER_UNKNOWN)
+        if (lags[i] && verdicts[i].owner == OWNER_UNKNOWN &&
+            (verdicts[i].outcome == OUTCOME_TIMED_OUT || text_is (verdicts[i].next, BLAME_NEXT)))
             verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
+}
+
+/* Empty: no frame of it is known, and it was not stopped. */
+static struct text place_of (const struct result *result, struct arena *arena)
+{
+    bool framed;
+    struct text place = stand_print (failure_stack (result, arena), arena, &framed);
+    return framed || text_starts (place, "stopped") ? place : (struct text){ 0 };
 }
 
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
@@ -210,6 +220,8 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
     struct text others;
     (void) pass_find_lagging (coord, lags, arena, &others);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
+        struct failure_reading reading = reading_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result,
+                                                     signatures, arena);
         hosts[i] = (struct blame_host){
             .verdict = &verdicts[i],
             .order = coord->state->pass.parts.items[i].order,
@@ -219,8 +231,10 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .killed = failure_is_outside_kill (coord->state->pass.parts.items[i].result.ending,
                                                coord->state->pass.parts.items[i].result.code),
             .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
-            .peers = peers_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result, signatures, arena),
+            .peers = reading.peers,
+            .noticed = reading.complains,
             .lags = lags[i],
+            .place = place_of (&coord->state->pass.parts.items[i].result, arena),
         };
     }
     blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);

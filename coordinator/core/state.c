@@ -202,6 +202,8 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
         const struct result *result = &pass->parts.items[i].result;
         hosts[i].name = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
         hosts[i].ended = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED;
+        hosts[i].badly = hosts[i].ended && result_ended_badly (result);
+        hosts[i].serves = i == 0 && !parts_are_independent (coord);
         if (!hosts[i].ended) /* else it is where an error was raised */
             hosts[i].lines = failure_stack (result, arena);
     }
@@ -211,9 +213,7 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
     for (uint32_t i = 0; i < pass->parts.n; i++)
         if (lags[i] && framed)
             (void) stand_print (hosts[i].lines, arena, &framed);
-    if (lagging && !others->len)
-        *others = who;
-    else if (lagging && !framed)
+    if (lagging && !framed && who.len)
         *others = text_format (arena, "%.*s; %.*s", TEXT_ARG (who), TEXT_ARG (*others));
     return lagging;
 }

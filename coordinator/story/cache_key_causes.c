@@ -61,7 +61,7 @@ static void add_tokens (struct comparison *of, struct text what, struct text her
 
 static bool is_of_a_role (struct text name, struct text value)
 {
-    return frontend_sets_for_cache (name, value, CACHE_ROLE_READER);
+    return frontend_sets_for_cache (name, value, true);
 }
 
 static void add_setting (struct comparison *of, struct text name, struct text here, struct text there)

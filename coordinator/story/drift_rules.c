@@ -14,6 +14,8 @@ static const struct drift_rule built_in[] = {
     { .fact = TEXT_LIT ("fact pid"), .kind = DRIFT_EXPECTED },
     { .fact = TEXT_LIT ("fact memory.available_bytes"), .kind = DRIFT_EXPECTED },
     { .fact = TEXT_LIT ("fact *free*"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy JAX_COMPILATION_CACHE_DIR"), .kind = DRIFT_EXPECTED },
+    { .fact = TEXT_LIT ("policy XLA_PERSISTENT_CACHE_PATH"), .kind = DRIFT_EXPECTED },
     { .fact = TEXT_LIT ("policy TPU_WORKER_ID"), .kind = DRIFT_EXPECTED },
     { .fact = TEXT_LIT ("policy CLOUD_TPU_TASK_ID"), .kind = DRIFT_EXPECTED },
     { .fact = TEXT_LIT ("policy *_FLAGS"), .kind = DRIFT_TOKENS },

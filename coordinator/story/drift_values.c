@@ -203,8 +203,19 @@ static struct drift_var_list program_vars (const struct drift_host_values *value
     return (struct drift_var_list){ vars, n };
 }
 
-/* The profile itself makes it different, by host or by scope (a host may have run no program of that scope), or it was
- * set for who writes, reads or has no cache in the host's last program, and the program saw it so. A fact repeats what was set, cut and redacted. */
+/* Had the program a cache that told the host's policy? */
+static bool had_cache (const struct drift_host_values *values, const struct host_receipt *host)
+{
+    bool cached = false;
+    const struct rung_receipt *rung;
+    for (uint32_t at = 0; (rung = drift_attempt_next (host, values->query, &at, true));)
+        if (rung->backend.platform.len)
+            cached = rung->cache_view.level != 0;
+    return cached;
+}
+
+/* The profile itself makes it different, by host or by scope (a host may have run no program of that scope), and the
+ * program saw it so. A fact repeats what was set, cut and redacted. */
 static bool is_as_set (const struct policy_receipt *policy, const struct var *seen, bool fact, struct arena *arena)
 {
     struct text name = seen->name, kind = { 0 }, value;
@@ -212,8 +223,6 @@ static bool is_as_set (const struct policy_receipt *policy, const struct var *se
                    text_is_among (name, policy->by_host.items, policy->by_host.n);
     if (fact)
         return by_host;
-    if (frontend_sets_for_cache (name, seen->value, CACHE_ROLE_NONE))
-        return true;
     return (by_host || var_find (&policy->host_scope, name, &value) || var_find (&policy->slice_scope, name, &value)) &&
            policy_is_as_launched (policy, seen, arena);
 }
@@ -238,9 +247,11 @@ static struct drift_var_list vars_but_as_set (const struct drift_host_values *va
 {
     const var_list *from = facts ? &host->facts : &host->policy.observed;
     struct var *vars = arena_array (values->lists, from->n, sizeof *vars);
+    bool cached = had_cache (values, host);
     uint32_t n = 0;
     for (uint32_t i = 0; i < from->n; i++)
-        if (!is_as_set (&host->policy, &from->items[i], facts, values->lists) &&
+        if ((facts || values->setup || !frontend_sets_for_cache (from->items[i].name, from->items[i].value, cached)) &&
+            !is_as_set (&host->policy, &from->items[i], facts, values->lists) &&
             !is_of_its_slice (values->query, from->items[i].name))
             vars[n++] = from->items[i];
     return (struct drift_var_list){ vars, n };

@@ -63,22 +63,36 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
     return awaited;
 }
 
-/* If time ran out without a cause, those that stood outside of what the others waited in. Where one ended by itself,
- * where the others stood then says nothing. */
+/* Its own time ran out: whoever has not come by then is late. A lost connection says nothing of the kind. */
+static bool waited_in_vain (const struct blame_host *host)
+{
+    return text_is (host->verdict->signature, "waited-for-others");
+}
+
+/* Who speaks of others itself has noticed their failure. */
+static bool lags_unaware (const struct blame_host *host)
+{
+    return host->lags && !host->complains && !host->noticed;
+}
+
+/* If time ran out without a cause, those that stood outside of what the others waited in. Where one ended by itself for
+ * another reason, where the others stood then says nothing; nor may those lag that speak of others themselves. */
 static uint32_t mark_lagging (const struct plan *plan, struct blame_host *hosts, uint32_t n)
 {
-    uint32_t lagging = 0;
+    uint32_t lagging = 0, ended_n = 0;
     bool late = false;
     for (uint32_t i = 0; i < n; i++) {
-        late |= hosts[i].ending == ENDING_TIMEOUT;
-        if (has_own_cause (plan, &hosts[i]) ||
-            (failed (&hosts[i]) && hosts[i].ending != ENDING_TIMEOUT && hosts[i].ending != ENDING_CANCELLED))
+        bool ended = hosts[i].ending != ENDING_TIMEOUT && hosts[i].ending != ENDING_CANCELLED;
+        late |= hosts[i].ending == ENDING_TIMEOUT || waited_in_vain (&hosts[i]);
+        ended_n += failed (&hosts[i]) && ended;
+        if (has_own_cause (plan, &hosts[i]) || (failed (&hosts[i]) && ended && !waited_in_vain (&hosts[i])))
             return 0;
     }
     if (!late)
         return 0;
     for (uint32_t i = 0; i < n; i++) {
-        hosts[i].awaited = hosts[i].lags && failed (&hosts[i]);
+        hosts[i].awaited = hosts[i].lags && failed (&hosts[i]) && (!ended_n || lags_unaware (&hosts[i]));
+        hosts[i].silent = hosts[i].awaited && ended_n && hosts[i].ending == ENDING_CANCELLED;
         lagging += hosts[i].awaited;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -86,26 +100,55 @@ static uint32_t mark_lagging (const struct plan *plan, struct blame_host *hosts,
     return lagging;
 }
 
-/* If all that ended by themselves only complain of peers, marks those that did not end, or of these only those that lag;
- * only if they are fewer, else they were just slower to notice. */
-static uint32_t mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+static bool blames_peers (const struct plan *plan, const struct blame_host *host)
 {
-    uint32_t silent = 0, lagging = 0;
+    return host->complains || blame_is_peer_complaint (plan, host->verdict->signature);
+}
+
+/* Of own connections: to a service, or to a host that has not come. */
+static bool may_complain (const struct plan *plan, const struct blame_host *host)
+{
+    const struct verdict *verdict = host->verdict;
+    bool network = text_is (verdict->signature, "network-type") || text_is (verdict->signature, "network-frame");
+    bool late = verdict->owner == OWNER_UNKNOWN && text_find (verdict->evidence, TEXT_LIT ("TimeoutError"), NULL);
+    return blames_peers (plan, host) || (host->ending == ENDING_EXITED && (network || late));
+}
+
+/* If all that ended by themselves only complain of peers, marks those that did not end, and if some of them lag only these;
+ * only if they are fewer, else they were just slower to notice. */
+static void mark_silent (const struct plan *plan, struct blame_host *hosts, uint32_t n)
+{
+    uint32_t silent = 0, complain = 0, lagging = 0, doubtful = 0;
     if (plan->climb.fail_fast) /* no host had time to end */
-        return 0;
-    for (uint32_t i = 0; i < n; i++)
-        lagging += hosts[i].lags;
+        return;
     for (uint32_t i = 0; i < n; i++) {
         bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
-        if (!failed (&hosts[i]) || has_own_cause (plan, &hosts[i]) ||
-            (!stopped && !(hosts[i].complains || blame_is_peer_complaint (plan, hosts[i].verdict->signature))))
-            return 0;
-        silent += stopped && (!lagging || hosts[i].lags);
+        bool complains = may_complain (plan, &hosts[i]);
+        if (failed (&hosts[i]) && !complains && (!stopped || has_own_cause (plan, &hosts[i])))
+            return;
+        doubtful += !failed (&hosts[i]) || (complains && !blames_peers (plan, &hosts[i]));
+        silent += stopped;
+        complain += failed (&hosts[i]) && !stopped;
+        lagging += stopped && lags_unaware (&hosts[i]);
     }
-    bool few = silent > 0 && 2 * silent < n;
-    for (uint32_t i = 0; i < n && few; i++)
-        hosts[i].awaited = hosts[i].silent = hosts[i].ending == ENDING_CANCELLED && (!lagging || hosts[i].lags);
-    return few ? silent : 0;
+    if (silent >= complain || (doubtful && !lagging))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        bool stopped = hosts[i].ending == ENDING_CANCELLED;
+        hosts[i].awaited = hosts[i].silent = stopped && (!lagging || lags_unaware (&hosts[i]));
+        hosts[i].complains |= failed (&hosts[i]) && !stopped;
+    }
+}
+
+static struct text why_silent (const struct blame_host *host, bool in_vain, struct text others, struct arena *arena)
+{
+    const char *stood = text_starts (host->place, "stopped") ? "was stopped by a signal" : "did not end by itself";
+    struct text place = text_format (arena, "stood in %.*s", TEXT_ARG (host->place));
+    if (!host->place.len || text_starts (host->place, "stopped"))
+        place = text_of (stood);
+    return text_format (arena, "%s, and this one %.*s%s%.*s",
+                        in_vain ? "the other hosts waited in vain" : "the other hosts complain of their peers",
+                        TEXT_ARG (place), others.len ? "; " : "", TEXT_ARG (others));
 }
 
 /* A broken connection may be to a service, or to a host that had ended before. */
@@ -224,12 +267,11 @@ static void blame_blame_host_of (const struct plan *plan, struct blame_host *hos
         OUTCOME_CANCELLED) /* stopped because it did not end by itself: was it at the limit of all? */
         verdict->outcome = host->awaited && !host->silent ? OUTCOME_TIMED_OUT : OUTCOME_FAILED;
     verdict->transient = false;
+    bool stopped = (host->silent || host->lags) && host->ending == ENDING_CANCELLED; /* that is no reason */
     verdict->cause = text_clip (
-        host->silent ? why : text_format (arena, "%.*s; %.*s", TEXT_ARG (verdict->cause), TEXT_ARG (why)),
-        TEXT_MAX_BYTES);
+        stopped ? why : text_format (arena, "%.*s; %.*s", TEXT_ARG (verdict->cause), TEXT_ARG (why)), TEXT_MAX_BYTES);
     if (!verdict->next.len)
-        verdict->next = TEXT_LIT (
-            "see what the program did last (its log and its phase), and whether the host was reachable");
+        verdict->next = TEXT_LIT (BLAME_NEXT);
 }
 
 /* One limit ends all hosts at once, so their order means nothing. */
@@ -309,6 +351,38 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
     }
 }
 
+/* The few that had ended with status 0 when the first one failed, if no host fell but for want of others. */
+static struct text left_before (const struct plan *plan, const struct blame_host *hosts, uint32_t n,
+                                struct arena *arena)
+{
+    struct text *names = arena_array (arena, n, sizeof *names);
+    uint32_t first = UINT32_MAX, left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (hosts[i].awaited || (failed (&hosts[i]) && hosts[i].ending != ENDING_TIMEOUT &&
+                                 hosts[i].ending != ENDING_CANCELLED && !may_complain (plan, &hosts[i])))
+            return (struct text){ 0 };
+        first = failed (&hosts[i]) && hosts[i].order < first ? hosts[i].order : first;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!failed (&hosts[i]) && hosts[i].order < first)
+            names[left++] = blame_host_name (plan, &hosts[i]);
+    return 2 * left < n ? hostset_folded (names, left, NAMES_BYTES, arena) : (struct text){ 0 };
+}
+
+/* A host that passed is no cause by itself: the others say that it was gone. */
+static void tell_who_left (struct blame_host *hosts, uint32_t n, struct text who, struct arena *arena)
+{
+    for (uint32_t i = 0; i < n && who.len; i++) {
+        struct verdict *verdict = hosts[i].verdict;
+        if (!failed (&hosts[i]) || verdict->outcome == OUTCOME_CASCADE)
+            continue;
+        verdict->cause = text_clip (text_format (arena, "%.*s; %.*s had ended before, with status 0",
+                                                 TEXT_ARG (verdict->cause), TEXT_ARG (who)),
+                                    TEXT_MAX_BYTES);
+        verdict->next = text_format (arena, "see why it ended: sliceup logs --hosts %.*s", TEXT_ARG (who));
+    }
+}
+
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct text others,
                   struct arena *arena)
 {
@@ -317,10 +391,9 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     if (!awaited && (awaited = mark_lagging (plan, hosts, n)) > 0)
         why = others;
     int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
-    bool named = first >= 0, silent = !named && !awaited && (awaited = mark_silent (plan, hosts, n)) > 0;
-    if (silent)
-        why = text_format (arena, "the other hosts complain of their peers, and %.*s",
-                           TEXT_ARG (others.len ? others : TEXT_LIT ("this one did not end by itself")));
+    bool named = first >= 0;
+    if (!named && !awaited)
+        mark_silent (plan, hosts, n);
     if (!named)
         first = initiator (plan, hosts, n);
     if (first < 0)
@@ -332,8 +405,10 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
                              arena);
     for (uint32_t i = 0; i < n; i++)
         if (hosts[i].awaited)
-            blame_blame_host_of (plan, &hosts[i], why, arena);
+            blame_blame_host_of (plan, &hosts[i],
+                                 hosts[i].silent ? why_silent (&hosts[i], awaited > 0, others, arena) : why, arena);
     judge_others (plan, hosts, n, &hosts[first], named, arena);
+    tell_who_left (hosts, n, left_before (plan, hosts, n, arena), arena);
 }
 
 struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struct arena *arena)

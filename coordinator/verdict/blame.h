@@ -2,7 +2,8 @@
  *
  * In a slice-wide program one failing host takes its peers down, and they complain first and loudest. The cause is, in
  * this order: 1. each host with a recognised cause of its own, also a stopped one whose last output was a known error
- * of its host; 2. if time ran out: the hosts for which the others waited at a gate, or by where their programs stood; 3. the host that most others
+ * of its host; 2. if time ran out, for all or for those that ended: the hosts for which the others waited at a gate, or by where their
+ * programs stood; 3. the host that most others
  * (at least two) name in their texts; 4. if all ended hosts only complain of peers: the few that did not end and were
  * stopped; 5. the earliest host that failed for an unrecognised reason of its own, with all that the same limit ended;
  * 6. none, if all only complain: hosts that ended by themselves keep their complaint. A host that ended by itself with
@@ -22,13 +23,17 @@ struct blame_host {
     bool killed;       /* by a signal from outside, which is a reason of its own */
     bool complains;    /* ended badly and says, without a known text, that the collective failed */
     struct text peers; /* its lines about other hosts: struct failure_reading */
+    bool noticed;      /* a known complaint about other hosts is among them */
     bool lags;         /* by where it stood when it was stopped: stands.h */
+    struct text place; /* where it stood then, if its frames are known: stand_print () */
     bool waits;        /* found here: another one lags */
     bool awaited;      /* found here: the others waited for it at a gate, or ended while it did not */
     bool silent;       /* found here: the others ended while it did not */
 };
 /* Beginning of the cause of a cascade that ran to its own limit; others were aborted. */
 #define BLAME_AT_LIMIT "still ran at its limit"
+/* What to do about a host of which nothing else is known. */
+#define BLAME_NEXT "see what the program did last (its log and its phase), and whether the host was reachable"
 /* hosts[i] had rank i in the pass: texts name ranks. `others`: what the hosts do that do not lag, as stands.h says it. */
 void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n, struct text others,
                   struct arena *arena);

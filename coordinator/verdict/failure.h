@@ -49,7 +49,8 @@ struct failure_reading {
     struct cause_decision of; /* the text that decides */
     bool in_failure;          /* that text is in the program's own sentence */
     struct text evidence;     /* the line that decides, or the lines most like an error */
-    struct text peers;        /* all lines about other hosts */
+    struct text peers;        /* all lines about other hosts; of a text that nobody knows all of the evidence */
+    bool complains;           /* there is a known one among them */
 };
 
 /* `set`: of the plan's signatures; NULL: built for this call. */

@@ -126,6 +126,7 @@ static void read_with (const struct plan *plan, const struct signature_set *set,
         out->in_failure |= text_equal (failure.sightings[i].signature, out->of.id);
     out->evidence = evidence_of (&out->of, &all, arena);
     out->peers = peers_of (plan, &all, arena);
+    out->complains = out->peers.len > 0;
     if (!out->peers.len && !out->of.id.len)
         out->peers = out->evidence; /* unknown texts may name a host as well */
 }
@@ -153,7 +154,7 @@ static bool is_of_deprecation (struct text line, bool *said)
 
 struct text error_line_find (enum outcome outcome, struct text evidence)
 {
-    struct text first = { 0 }, last = { 0 };
+    struct text first = { 0 }, last = { 0 }, socket = { 0 };
     bool stood = false, said = false;
     for (struct text rest = evidence; rest.len;) {
         struct text line = text_take_until (&rest, '\n');
@@ -164,10 +165,13 @@ struct text error_line_find (enum outcome outcome, struct text evidence)
             continue;
         }
         last = line;
-        if (log_line_grade (last) >= LINE_ERROR)
+        if (log_line_grade (last) >= LINE_ERROR && !text_ends (line, ": timed out"))
             return last;
+        socket = log_line_grade (last) >= LINE_ERROR ? last : socket;
         first = first.len ? first : last;
     }
+    if (socket.len) /* its own words say nothing of whom the program waited for */
+        return socket;
     if (outcome != OUTCOME_FAILED && text_starts (evidence, "main thread: File "))
         return (struct text){ 0 }; /* its place tells more than its last words */
     return outcome == OUTCOME_FAILED || stood ? last : first;

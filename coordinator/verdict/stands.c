@@ -18,6 +18,8 @@ static const struct {
 
 struct stand {
     bool known, stopped;
+    bool child;             /* it waits for a process that it started */
+    uint32_t processes;     /* whose main threads are told */
     struct text inner, own; /* frames: the innermost, and the innermost of the user's own files */
     struct text wait;       /* of the main thread, in the kernel's words */
     struct text runtime;    /* of the innermost frame; empty: it is no runtime's */
@@ -86,14 +88,17 @@ static struct stand stand_read (struct text lines)
     while (lines.len) {
         struct text line = text_take_until (&lines, '\n');
         bool inner = is_inner (line), outer = text_starts (line, "called from: File ");
+        stand.child |= (inner || outer) && text_find (line, TEXT_LIT ("/subprocess.py\""), NULL);
         if (inner)
             stand.inner = line;
         if ((inner || outer) && !stand.own.len && frame_is_of_user (line))
             stand.own = line;
-        if (!inner && !outer && !stand.wait.len)
-            stand.wait = wait_of (line);
+        struct text wait = inner || outer ? (struct text){ 0 } : wait_of (line);
+        stand.processes += wait.len > 0;
+        stand.wait = stand.wait.len ? stand.wait : wait;
     }
-    stand.known = stand.inner.len > 0 || stand.wait.len > 0;
+    bool accepts = text_starts (stand.wait, "sleeping in accept"); /* it is held up by somebody who does not come */
+    stand.known = !accepts && (stand.inner.len > 0 || stand.wait.len > 0);
     stand.runtime = runtime_of (stand.inner);
     stand.stopped = text_starts (stand.wait, "stopped") || text_starts (stand.wait, "tracing stop");
     return stand;
@@ -236,12 +241,11 @@ static void stands_explain (const struct stand_host *hosts, const struct stand *
         *who = stands_say (text_format (arena, "%.*s all", TEXT_ARG (rest)), rest_n, other, arena);
     if (!first)
         return;
-    *others = (struct text){ 0 };
     *who = stands_say (stands_fold_names (hosts, stands, n, lags, true, arena), lagging, first, arena);
-    if (other && other->runtime.len && !first->runtime.len) /* else nothing says who is ahead */
+    if (other->runtime.len && !first->runtime.len) /* else nothing says who is ahead */
         *others = text_format (arena, "%.*s wait%s for %s in %.*s", TEXT_ARG (rest), rest_n == 1 ? "s" : "",
                                lagging == 1 ? "it" : "them", TEXT_ARG (other->runtime));
-    else if (other)
+    else
         *others = stands_say (rest, rest_n, other, arena);
 }
 
@@ -259,38 +263,59 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
     return 2 * outside <= known ? outside : 0; /* of a majority it would be no finding */
 }
 
-/* In the user's own file, and not in a wait for another host. */
-static bool stand_is_busy (const struct stand *stand)
+/* By its own doing, below a line of the user's own: not in a runtime, and not in a wait that may be for another host. With
+ * several processes the line may be of another one than the wait, unless it waits for the others. */
+static bool stand_is_held (const struct stand *stand)
 {
-    static const char *const waits[] = { "running", "sleeping in clock_nanosleep", "waiting uninterruptibly" };
+    static const char *const waits[] = { "recv",   "read",   "poll",    "ppoll", "select", "pselect6",
+                                         "epoll_", "accept", "connect", "send",  "write" };
+    struct text wait = stand->wait, call = TEXT_LIT ("sleeping in ");
+    bool network = !wait.len;
+    if (text_starts (wait, "sleeping in "))
+        wait = (struct text){ wait.ptr + call.len, wait.len - call.len };
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-        if (text_starts (stand->wait, waits[i]) && stand->own.len && !stand->runtime.len)
-            return true;
-    return stand->stopped;
+        network |= text_starts (wait, waits[i]);
+    bool own = stand->inner.len && stand->own.len && !stand->runtime.len;
+    return stand->stopped || (own && (stand->child || (!network && stand->processes == 1)));
 }
 
-/* Where some have ended, and the others wait in a runtime: marks those that are busy with their own, 0 of most. */
+/* Where some have ended, and the others wait in a runtime: marks those that are held, 0 if they are not the fewer. */
 static uint32_t stands_mark_left (const struct stand_host *hosts, const struct stand *stands, uint32_t n, bool *lags)
 {
-    uint32_t busy = 0;
+    uint32_t held = 0;
     for (uint32_t i = 0; i < n; i++) {
-        lags[i] = !hosts[i].ended && stand_is_busy (&stands[i]);
-        busy += lags[i];
+        lags[i] = !hosts[i].ended && stands[i].known && stand_is_held (&stands[i]);
+        held += lags[i];
         if (!hosts[i].ended && !lags[i] && !stands[i].runtime.len)
-            busy = n;
+            held = n;
     }
-    if (2 * busy >= n)
+    if (2 * held >= n)
         memset (lags, 0, n * sizeof *lags);
-    return 2 * busy >= n ? 0 : busy;
+    return 2 * held >= n ? 0 : held;
 }
 
-static void stands_leave_out_first (struct stand *stands, uint32_t n)
+/* "h[1-2] wait in torch"; empty: nobody does. */
+static struct text stands_waiting (const struct stand_host *hosts, const struct stand *stands, uint32_t n,
+                                   const bool *lags, struct arena *arena)
 {
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t rest_n;
+    const struct stand *other = stands_first (stands, n, lags, false, &rest_n);
+    if (!other)
+        return (struct text){ 0 };
+    return text_format (arena, "%.*s wait%s in %.*s",
+                        TEXT_ARG (stands_fold_names (hosts, stands, n, lags, false, arena)), rest_n == 1 ? "s" : "",
+                        TEXT_ARG (other->runtime));
+}
+
+static struct stand *stands_find_server (const struct stand_host *hosts, struct stand *stands, uint32_t n)
+{
+    struct stand *server = NULL;
+    for (uint32_t i = 0; i < n; i++) {
         if (stands[i].inner.len)
-            return;
-    if (n && text_starts (stands[0].wait, "sleeping"))
-        stands[0].known = false;
+            return NULL;
+        server = hosts[i].serves && text_starts (stands[i].wait, "sleeping") ? &stands[i] : server;
+    }
+    return server;
 }
 
 /* Those that stand roughly alike are told as most of them stand. */
@@ -313,33 +338,31 @@ uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *
 {
     struct stand *stands = arena_array (arena, n, sizeof *stands);
     bool *roughly = arena_array (arena, n, sizeof *roughly);
-    uint32_t known = 0, ended = 0;
+    uint32_t known = 0, ended = 0, lagging, places;
     *who = *others = (struct text){ 0 };
     for (uint32_t i = 0; i < n; i++)
         stands[i] = stand_read (hosts[i].lines);
-    stands_leave_out_first (stands, n);
+    struct stand *server = stands_find_server (hosts, stands, n);
+    if (server)
+        server->known = false;
     for (uint32_t i = 0; i < n; i++) {
         known += stands[i].known;
-        ended += hosts[i].ended;
+        ended += hosts[i].badly;
     }
-    uint32_t lagging = 0;
     if (ended) {
         lagging = stands_mark_left (hosts, stands, n, lags);
-        if (lagging)
-            stands_explain (hosts, stands, n, lags, arena, who, others);
-        *others = (struct text){ 0 };
+        *others = lagging ? stands_waiting (hosts, stands, n, lags, arena) : *others;
         return lagging;
     }
     lagging = known > 1 ? stands_mark_outside (stands, n, known, lags) : 0;
-    uint32_t places = known > 1 && !lagging ? stands_mark_elsewhere (stands, n, false, lags, arena) : 1;
+    places = known > 1 && !lagging ? stands_mark_elsewhere (stands, n, false, lags, arena) : 1;
     if (places != 1 && places != 2 && stands_mark_elsewhere (stands, n, true, roughly, arena) == 2) {
         memcpy (lags, roughly, n * sizeof *lags); /* who collects at a barrier waits with those that he collects from */
         stands_tell_as_most (stands, n, lags, arena);
         places = 2;
     }
-    for (uint32_t i = 1; i < n; i++) /* the first may stand where most do */
-        stands[0].known = stands[0].known ||
-                          (!lags[i] && stands[i].known && text_equal (stands[i].wait, stands[0].wait));
+    for (uint32_t i = 0; i < n && server; i++) /* it may stand where most do */
+        server->known |= !lags[i] && stands[i].known && text_equal (stands[i].wait, server->wait);
     if (known < 2 || !places) {
         memset (lags, 0, n * sizeof *lags);
         return 0;

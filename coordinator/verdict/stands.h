@@ -3,8 +3,9 @@
  * A stand is what a worker tells of one program (docs/spec/canary.md, "Where a program hangs"): the innermost frame of
  * its main thread, frames of the user's own files, then what its threads wait in. Whoever stands outside of the runtime
  * while others wait in it holds them up; if nobody does, whoever stands elsewhere than most. Stopped programs always
- * do, and who computes or sleeps in the user's own file after most have ended. Without frames the first host is not
- * held against the others: in many programs it serves them, and sleeps elsewhere for that. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
+ * do. Where some have ended, who is held below a line of the user's own does, if all others that are left wait in a runtime.
+ * A host that serves the others, as rank 0 of many programs, is not held against them because it sleeps elsewhere while
+ * no frames are known. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_STANDS_H
 #define SLICEUP_COORDINATOR_VERDICT_STANDS_H
 
@@ -13,7 +14,9 @@
 struct stand_host {
     struct text name;
     struct text lines; /* as told, one a line; empty: not known */
-    bool ended;        /* by itself and with an error: it stands nowhere any more */
+    bool ended;        /* by itself: it stands nowhere any more */
+    bool badly;        /* so, and with an error */
+    bool serves;       /* rank 0 of a program over several hosts */
 };
 /* "fault.py:4 maybe (), sleeping in clock_nanosleep"; "train.py:31 step (), in jax"; without a frame only the wait, for
  * which `framed` is false; empty: nothing is known. */
@@ -25,7 +28,8 @@ enum stand_line stand_line_read (struct text line, struct text *said);
 
 /* Sets lags[i] of each host that holds up others; returns how many. `who`: "h2 stands in fault.py:4 maybe (), sleeping
  * in clock_nanosleep", `others`: "h[0-1,3] wait for it in jax". If nobody lags, `who` is where all stand, if that is one
- * place, and `others` is empty. It is empty, too, where some have ended. */
+ * place, and `others` is empty. Where some have ended, `who` is empty, and `others`
+ * tells who waits in a runtime. */
 uint32_t stands_find_lagging (const struct stand_host *hosts, uint32_t n, bool *lags, struct arena *arena,
                               struct text *who, struct text *others);
 

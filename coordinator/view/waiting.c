@@ -329,14 +329,19 @@ struct standing {
 
 static struct standing find_standing (const struct board *board, uint64_t now_ms, bool silent, struct arena *arena)
 {
-    uint32_t most = board->plan.hosts.n;
+    uint32_t most = board->plan.hosts.n, first = 0; /* the first of the pass is its rank 0 */
+    while (first < most && !board->hosts[first].in_pass)
+        first++;
+    bool serves = most && board->plan.rungs.items[board->key.rung].scope == SCOPE_SLICE;
     struct stand_host *hosts = arena_array (arena, most, sizeof *hosts);
     struct standing out = { .ranks = arena_array (arena, most, sizeof (uint32_t)),
                             .lags = arena_array (arena, most, sizeof (bool)) };
     for (uint32_t i = 0; i < most; i++)
         if (is_awaited (board, i) && board->hosts[i].state == ATTEMPT_RUNNING && board->hosts[i].stand.len &&
             (!silent || stands_still (board, now_ms, board->hosts[i].stand_ms))) {
-            hosts[out.n] = (struct stand_host){ .name = board_host_name (board, i), .lines = board->hosts[i].stand };
+            hosts[out.n] = (struct stand_host){ .name = board_host_name (board, i),
+                                                .lines = board->hosts[i].stand,
+                                                .serves = serves && i == first };
             out.ranks[out.n++] = i;
         }
     out.found = stands_find_lagging (hosts, out.n, out.lags, arena, &out.who, &out.others) > 0;

@@ -4,14 +4,12 @@ args: hosts (required, names: when all of them are in the group), file (see mark
 for an answer then, and complain of each other; without it they wait for as long as the helper does).
 """
 
-import time
+import socket
 
 import lab
 
 lab.helpers("plain")
 import sliceup_plain  # noqa: E402
-
-FOREVER_S = 3600
 
 
 def together(canary, star):
@@ -22,9 +20,10 @@ def together(canary, star):
 
 
 def stand_still(canary, star):
-    """The first of them never comes to the collective that follows."""
+    """The first of them never comes to the collective that follows: it waits for something that nobody sends, as on a link that drops it."""
     if canary.attempt["host"] == canary.args["hosts"][0]:
-        time.sleep(FOREVER_S)
+        kept = socket.socketpair()
+        kept[0].recv(1)
     for link in [star.leader, *star.members.values()]:
         if link and "patience_s" in canary.args:
             link.connection.settimeout(canary.args["patience_s"])

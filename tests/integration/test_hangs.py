@@ -136,7 +136,7 @@ raise DistStoreError("wait timeout after 40000ms, keys: /default_pg/0//cpu//0/0"
 """
         ended = self.climb({**self.python("late.py", text), "scope": "slice", "timeout": "60s"}, hosts=3, cache={"mode": "off"})
         self.assertEqual(1, ended.status, ended)
-        self.assertEqual("the other hosts complain of their peers, and h1 stands in late.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
+        self.assertEqual("the other hosts complain of their peers, and this one stood in late.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
         self.assertEqual("cascade", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
         self.assertNotIn("run by themselves", ended.out)
 

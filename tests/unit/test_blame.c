@@ -81,6 +81,7 @@ static void read_part (struct slice *slice, uint32_t i, struct blame_host *host)
                                  .code = part->code,
                                  .order = part->order,
                                  .peers = reading.peers,
+                                 .noticed = reading.complains,
                                  .at_gate = part->at_gate,
                                  .killed = failure_is_outside_kill (part->ending, part->code),
                                  .complains = part->complains };
@@ -143,6 +144,7 @@ static void stands_take (const struct test_case *of, struct slice *slice, struct
     struct stand_host stands[HOSTS] = { 0 };
     struct text who;
     bool lags[HOSTS] = { false };
+    bool framed;
     for (uint32_t i = 0; i < of->n; i++) {
         struct text name = of->parts[i].name;
         for (uint32_t at = 6; text_starts (name, "stand ") && at < name.len; at++)
@@ -151,11 +153,15 @@ static void stands_take (const struct test_case *of, struct slice *slice, struct
     for (uint32_t i = 0; i < n; i++) {
         stands[i].name = slice->plan.hosts.items[i].name;
         stands[i].ended = hosts[i].ending == ENDING_EXITED || hosts[i].ending == ENDING_SIGNALLED;
+        stands[i].badly = stands[i].ended && (hosts[i].ending == ENDING_SIGNALLED || hosts[i].code);
+        stands[i].serves = i == 0;
     }
-    if (stands_find_lagging (stands, n, lags, &slice->arena, &who, others) && !others->len)
-        *others = who;
-    for (uint32_t i = 0; i < n; i++)
+    (void) stands_find_lagging (stands, n, lags, &slice->arena, &who, others);
+    for (uint32_t i = 0; i < n; i++) {
+        struct text place = stand_print (stands[i].lines, &slice->arena, &framed);
         hosts[i].lags = lags[i];
+        hosts[i].place = framed || text_starts (place, "stopped") ? place : (struct text){ 0 };
+    }
 }
 
 static void blame_case (struct test *t, const struct test_case *of, struct buf *got)

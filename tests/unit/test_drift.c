@@ -340,11 +340,15 @@ TEST_ON (slice, what_only_the_writer_of_the_cache_is_given_is_expected_to_differ
                             { TEXT_LIT ("JAX_ENABLE_COMPILATION_CACHE"), TEXT_LIT ("true") },
                             { TEXT_LIT ("JAX_COMPILATION_CACHE_MAX_SIZE"), TEXT_LIT ("-1") } };
     host (slice, 0)->policy.observed = (var_list){ writer, 3 };
+    struct rung_receipt *cold = host (slice, 0)->rungs.items[host (slice, 0)->rungs.n - 1];
+    cold->backend.platform = TEXT_LIT ("cpu");
+    cold->cache_view.level = ENFORCEMENT_LANDLOCK;
     first_line (slice, &all);
     assert_int_equal (slice->drift.findings, 0);
-    writer[2].value = TEXT_LIT ("9"); /* not ours */
+    writer[1].value = TEXT_LIT ("false"); /* of programs without a cache: the program's own doing */
+    writer[2].value = TEXT_LIT ("9");     /* not ours */
     first_line (slice, &all);
-    assert_int_equal (slice->drift.findings, 1);
+    assert_int_equal (slice->drift.findings, 2);
 }
 
 /* More facts that some hosts lack than there is room to show: the one whose values differ as well comes first. */

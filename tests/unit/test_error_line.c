@@ -45,6 +45,14 @@ TEST (that_something_is_old_is_not_told_as_a_reason)
     assert_text (error_line_find (OUTCOME_FAILED, after), "no cookies left");
 }
 
+TEST (what_a_program_makes_of_a_sockets_words_is_told)
+{
+    struct text both = TEXT_LIT ("TimeoutError: timed out\nTimeoutError: nothing from rank 3 for 10 s");
+    assert_text (error_line_find (OUTCOME_FAILED, both), "TimeoutError: nothing from rank 3 for 10 s");
+    assert_text (error_line_find (OUTCOME_FAILED, TEXT_LIT ("TimeoutError: timed out\nbye")),
+                 "TimeoutError: timed out");
+}
+
 static bool one_cause (const char *a, const char *b)
 {
     return cause_equal (text_of (a), TEXT_LIT ("tpu-a"), text_of (b), TEXT_LIT ("tpu-b"));

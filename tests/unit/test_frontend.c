@@ -65,7 +65,9 @@ TEST (roles_set_the_cache_variables)
         const char *value = value_of (&env, c->name);
         if (c->value) {
             assert_string_equal (value, c->value);
-            assert_true (frontend_sets_for_cache (text_of (c->name), text_of (value), CACHE_ROLE_NONE));
+            assert_true (frontend_sets_for_cache (text_of (c->name), text_of (value), c->role != CACHE_ROLE_NONE));
+            assert_false (frontend_sets_for_cache (text_of (c->name), text_of (value), c->role == CACHE_ROLE_NONE));
+            assert_false (frontend_sets_for_cache (TEXT_LIT ("JAX_PLATFORMS"), text_of (value), true));
         } else
             assert_null (value);
         arena_release (&arena);

@@ -45,7 +45,13 @@ def body(session):
     weights, function = extracted(torch, width)
     values = numpy.sin(numpy.arange(batch * width, dtype=numpy.float64).reshape(batch, width) * 0.3).astype(numpy.float32)
     arrays = session.place(values, canary.axes[0]), *(session.place(weight) for weight in weights.values())
-    jitted = jax.jit(lambda x, *parts: function(dict(zip(weights, parts)), (x,)).mean(), out_shardings=session.sharding())
+
+    def mean_of(x, *parts):
+        """A product of float32 has that many bits on every platform: by default a TPU's has those of bfloat16."""
+        with jax.default_matmul_precision("highest"):
+            return function(dict(zip(weights, parts)), (x,)).mean()
+
+    jitted = jax.jit(mean_of, out_shardings=session.sharding())
     program = sliceup_jax.Program(session, "torch-module", jitted, *arrays)
     if session.compile_only:
         return
