@@ -133,7 +133,7 @@ static void take_out (struct host_list *list, const struct yaml_node *node)
         uint32_t before = out->n;
         hosts_keep (list, choice, false);
         if (out->n > before && names_suspects (node))
-            warning_at (list->draft->problems, node, "the suspects %s are left out; why: sliceup hosts --history",
+            warning_at (list->draft->problems, node, "left out: %s; who is suspect, and why: sliceup hosts --history",
                         folded (list->draft, out->items + before, out->n - before));
     }
 }

@@ -224,7 +224,7 @@ static bool outranks (const struct exception *newer, const struct signature *of_
     if (weight_of (of_newer) != weight_of (of_older))
         return weight_of (of_newer) > weight_of (of_older);
     if (text_is (older->message, "timed out"))
-        return newer->message.len > older->message.len;
+        return newer->message.len && !text_is (newer->message, "timed out");
     return newer->chained == CHAIN_CONTEXT && is_probe (older) && !is_probe (newer);
 }
 

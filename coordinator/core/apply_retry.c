@@ -23,10 +23,12 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
                                           .at_gate = pass->parts.items[i].at_gate };
     bool *lags = arena_array (&to->pass_arena, pass->parts.n, sizeof (*lags));
     struct text others;
+    if (!isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0))
+        return false;
     bool held_up = pass_find_lagging (&to->coord, lags, &to->pass_arena, &others) > 0;
     for (uint32_t i = 0; i < pass->parts.n; i++)
         held_up = held_up && !(lags[i] && hosts[i].verdict && hosts[i].verdict->outcome == OUTCOME_CASCADE);
-    return !held_up && isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0);
+    return !held_up;
 }
 
 void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended)

@@ -204,14 +204,6 @@ static void point_to_logs (const struct coord *coord, const bool *lags, struct v
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
 }
 
-/* Empty: no frame of it is known, and it was not stopped. */
-static struct text place_of (const struct result *result, struct arena *arena)
-{
-    bool framed;
-    struct text place = stand_print (failure_stack (result, arena), arena, &framed);
-    return framed || text_starts (place, "stopped") ? place : (struct text){ 0 };
-}
-
 static void blame_parts (const struct coord *coord, const bool *culprits, struct verdict *verdicts,
                          const struct signature_set *signatures, struct arena *arena)
 {
@@ -234,7 +226,7 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .peers = reading.peers,
             .noticed = reading.complains,
             .lags = lags[i],
-            .place = place_of (&coord->state->pass.parts.items[i].result, arena),
+            .place = stand_phrase (failure_stack (&coord->state->pass.parts.items[i].result, arena), arena),
         };
     }
     blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);

@@ -247,7 +247,7 @@ static struct drift_var_list vars_but_as_set (const struct drift_host_values *va
 {
     const var_list *from = facts ? &host->facts : &host->policy.observed;
     struct var *vars = arena_array (values->lists, from->n, sizeof *vars);
-    bool cached = had_cache (values, host);
+    bool cached = !facts && !values->setup && had_cache (values, host);
     uint32_t n = 0;
     for (uint32_t i = 0; i < from->n; i++)
         if ((facts || values->setup || !frontend_sets_for_cache (from->items[i].name, from->items[i].value, cached)) &&

@@ -66,7 +66,10 @@ static uint32_t mark_awaited (const struct plan *plan, struct blame_host *hosts,
 /* Its own time ran out: whoever has not come by then is late. A lost connection says nothing of the kind. */
 static bool waited_in_vain (const struct blame_host *host)
 {
-    return text_is (host->verdict->signature, "waited-for-others");
+    const struct verdict *verdict = host->verdict;
+    return text_is (verdict->signature, "waited-for-others") ||
+           (text_is (verdict->signature, "distributed-start") &&
+            text_find (verdict->evidence, TEXT_LIT ("timeout"), NULL));
 }
 
 /* Who speaks of others itself has noticed their failure. */
@@ -105,13 +108,24 @@ static bool blames_peers (const struct plan *plan, const struct blame_host *host
     return host->complains || blame_is_peer_complaint (plan, host->verdict->signature);
 }
 
-/* Of own connections: to a service, or to a host that has not come. */
+/* Of connections of its own, which may have been to hosts; what is said of a service has its own types and addresses. */
 static bool may_complain (const struct plan *plan, const struct blame_host *host)
 {
-    const struct verdict *verdict = host->verdict;
-    bool network = text_is (verdict->signature, "network-type") || text_is (verdict->signature, "network-frame");
-    bool late = verdict->owner == OWNER_UNKNOWN && text_find (verdict->evidence, TEXT_LIT ("TimeoutError"), NULL);
-    return blames_peers (plan, host) || (host->ending == ENDING_EXITED && (network || late));
+    static const char *const words[] = { "TimeoutError: timed out", "timeout: timed out",
+                                         "\nConnectionError: ", "ConnectionResetError: ", "BrokenPipeError: " };
+    struct text evidence = host->verdict->evidence;
+    if (blames_peers (plan, host))
+        return true;
+    bool found = text_starts (evidence, "ConnectionError: ");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        found |= text_find (evidence, text_of (words[i]), NULL);
+    return found && host->ending == ENDING_EXITED && !text_find (evidence, TEXT_LIT ("http"), NULL) &&
+           !text_find (evidence, TEXT_LIT ("HTTP"), NULL);
+}
+
+static bool was_stopped (const struct blame_host *host)
+{
+    return host->ending == ENDING_CANCELLED && !host->at_gate;
 }
 
 /* If all that ended by themselves only complain of peers, marks those that did not end, and if some of them lag only these;
@@ -122,8 +136,7 @@ static void mark_silent (const struct plan *plan, struct blame_host *hosts, uint
     if (plan->climb.fail_fast) /* no host had time to end */
         return;
     for (uint32_t i = 0; i < n; i++) {
-        bool stopped = hosts[i].ending == ENDING_CANCELLED && !hosts[i].at_gate;
-        bool complains = may_complain (plan, &hosts[i]);
+        bool stopped = was_stopped (&hosts[i]), complains = may_complain (plan, &hosts[i]);
         if (failed (&hosts[i]) && !complains && (!stopped || has_own_cause (plan, &hosts[i])))
             return;
         doubtful += !failed (&hosts[i]) || (complains && !blames_peers (plan, &hosts[i]));
@@ -134,7 +147,7 @@ static void mark_silent (const struct plan *plan, struct blame_host *hosts, uint
     if (silent >= complain || (doubtful && !lagging))
         return;
     for (uint32_t i = 0; i < n; i++) {
-        bool stopped = hosts[i].ending == ENDING_CANCELLED;
+        bool stopped = was_stopped (&hosts[i]);
         hosts[i].awaited = hosts[i].silent = stopped && (!lagging || lags_unaware (&hosts[i]));
         hosts[i].complains |= failed (&hosts[i]) && !stopped;
     }
@@ -142,13 +155,10 @@ static void mark_silent (const struct plan *plan, struct blame_host *hosts, uint
 
 static struct text why_silent (const struct blame_host *host, bool in_vain, struct text others, struct arena *arena)
 {
-    const char *stood = text_starts (host->place, "stopped") ? "was stopped by a signal" : "did not end by itself";
-    struct text place = text_format (arena, "stood in %.*s", TEXT_ARG (host->place));
-    if (!host->place.len || text_starts (host->place, "stopped"))
-        place = text_of (stood);
     return text_format (arena, "%s, and this one %.*s%s%.*s",
-                        in_vain ? "the other hosts waited in vain" : "the other hosts complain of their peers",
-                        TEXT_ARG (place), others.len ? "; " : "", TEXT_ARG (others));
+                        in_vain ? "others waited in vain" : "the other hosts complain of their peers",
+                        TEXT_ARG (host->place.len ? host->place : TEXT_LIT ("did not end by itself")),
+                        others.len ? "; " : "", TEXT_ARG (others));
 }
 
 /* A broken connection may be to a service, or to a host that had ended before. */
@@ -351,22 +361,31 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
     }
 }
 
-/* The few that had ended with status 0 when the first one failed, if no host fell but for want of others. */
+/* Did it fall for want of others, as far as anybody knows? */
+static bool misses_others (const struct plan *plan, const struct blame_host *host)
+{
+    bool stopped = host->ending == ENDING_TIMEOUT || host->ending == ENDING_CANCELLED;
+    return !host->awaited && (stopped ? !has_own_cause (plan, host) : blames_peers (plan, host));
+}
+
+/* The few that had ended with status 0 when the first one failed; empty if somebody passed later, or fell for a reason. */
 static struct text left_before (const struct plan *plan, const struct blame_host *hosts, uint32_t n,
                                 struct arena *arena)
 {
     struct text *names = arena_array (arena, n, sizeof *names);
-    uint32_t first = UINT32_MAX, left = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (hosts[i].awaited || (failed (&hosts[i]) && hosts[i].ending != ENDING_TIMEOUT &&
-                                 hosts[i].ending != ENDING_CANCELLED && !may_complain (plan, &hosts[i])))
-            return (struct text){ 0 };
-        first = failed (&hosts[i]) && hosts[i].order < first ? hosts[i].order : first;
-    }
+    uint32_t first = UINT32_MAX, left = 0, passed = 0;
     for (uint32_t i = 0; i < n; i++)
+        if (failed (&hosts[i])) {
+            if (!misses_others (plan, &hosts[i]))
+                return (struct text){ 0 };
+            first = hosts[i].order < first ? hosts[i].order : first;
+        }
+    for (uint32_t i = 0; i < n; i++) {
+        passed += !failed (&hosts[i]);
         if (!failed (&hosts[i]) && hosts[i].order < first)
             names[left++] = blame_host_name (plan, &hosts[i]);
-    return 2 * left < n ? hostset_folded (names, left, NAMES_BYTES, arena) : (struct text){ 0 };
+    }
+    return left == passed && 2 * left < n ? hostset_folded (names, left, NAMES_BYTES, arena) : (struct text){ 0 };
 }
 
 /* A host that passed is no cause by itself: the others say that it was gone. */
@@ -379,7 +398,8 @@ static void tell_who_left (struct blame_host *hosts, uint32_t n, struct text who
         verdict->cause = text_clip (text_format (arena, "%.*s; %.*s had ended before, with status 0",
                                                  TEXT_ARG (verdict->cause), TEXT_ARG (who)),
                                     TEXT_MAX_BYTES);
-        verdict->next = text_format (arena, "see why it ended: sliceup logs --hosts %.*s", TEXT_ARG (who));
+        verdict->next = text_format (arena, "see the end of %.*s: sliceup logs --hosts %.*s", TEXT_ARG (who),
+                                     TEXT_ARG (who));
     }
 }
 
@@ -389,7 +409,7 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
     uint32_t awaited = mark_awaited (plan, hosts, n);
     struct text why = TEXT_LIT ("the other hosts waited for it at a gate");
     if (!awaited && (awaited = mark_lagging (plan, hosts, n)) > 0)
-        why = others;
+        why = others.len ? others : TEXT_LIT ("others waited in vain");
     int first = awaited ? -1 : named_by_others (plan, hosts, n, arena);
     bool named = first >= 0;
     if (!named && !awaited)
@@ -407,8 +427,9 @@ void blame_slice (const struct plan *plan, struct blame_host *hosts, uint32_t n,
         if (hosts[i].awaited)
             blame_blame_host_of (plan, &hosts[i],
                                  hosts[i].silent ? why_silent (&hosts[i], awaited > 0, others, arena) : why, arena);
+    struct text left = left_before (plan, hosts, n, arena);
     judge_others (plan, hosts, n, &hosts[first], named, arena);
-    tell_who_left (hosts, n, left_before (plan, hosts, n, arena), arena);
+    tell_who_left (hosts, n, left, arena);
 }
 
 struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struct arena *arena)

@@ -25,7 +25,7 @@ struct blame_host {
     struct text peers; /* its lines about other hosts: struct failure_reading */
     bool noticed;      /* a known complaint about other hosts is among them */
     bool lags;         /* by where it stood when it was stopped: stands.h */
-    struct text place; /* where it stood then, if its frames are known: stand_print () */
+    struct text place; /* where it stood then, if that is known: stand_phrase () */
     bool waits;        /* found here: another one lags */
     bool awaited;      /* found here: the others waited for it at a gate, or ended while it did not */
     bool silent;       /* found here: the others ended while it did not */

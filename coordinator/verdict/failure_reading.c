@@ -146,9 +146,10 @@ void failure_read_result (const struct plan *plan, const struct signature_set *s
 /* That something is old is no reason of an end, and neither is the line of source that Python prints behind that. */
 static bool is_of_deprecation (struct text line, bool *said)
 {
-    bool source = *said && text_find (line, TEXT_LIT ("("), NULL) && log_line_grade (line) < LINE_ERROR;
-    *said = text_find (line, TEXT_LIT ("DeprecationWarning: "), NULL) ||
-            text_find (line, TEXT_LIT ("FutureWarning: "), NULL);
+    bool source = *said && text_find (line, TEXT_LIT ("("), NULL) &&
+                  (text_ends (line, ")") || text_ends (line, "(") || text_ends (line, ":") || text_ends (line, ","));
+    *said = text_find (line, TEXT_LIT (": DeprecationWarning: "), NULL) ||
+            text_find (line, TEXT_LIT (": FutureWarning: "), NULL);
     return *said || source;
 }
 
@@ -165,7 +166,7 @@ struct text error_line_find (enum outcome outcome, struct text evidence)
             continue;
         }
         last = line;
-        if (log_line_grade (last) >= LINE_ERROR && !text_ends (line, ": timed out"))
+        if (log_line_grade (last) >= LINE_ERROR && !text_is (line, "TimeoutError: timed out"))
             return last;
         socket = log_line_grade (last) >= LINE_ERROR ? last : socket;
         first = first.len ? first : last;

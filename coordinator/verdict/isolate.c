@@ -224,11 +224,15 @@ static struct isolate_set marked (const struct walk *walk, const bool *marks, co
 
 static void conclude (const struct walk *walk, struct isolate_step *out)
 {
-    struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect);
-    if (!walk->any_works)
+    struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect),
+                       all = marked (walk, walk->suspect, walk->linked);
+    bool works = false; /* who works alone has nobody to work with */
+    for (uint32_t i = 0; i < walk->of->trials_n; i++)
+        works |= walk->of->trials[i].answer == ISOLATE_WORKS && walk->of->trials[i].hosts.n > walk->of->unit;
+    if (!walk->any_works || (!works && hosts.n && all.n == walk->of->hosts))
         *out = (struct isolate_step){ walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_NO_EVIDENCE, none };
     else if (hosts.n)
-        *out = (struct isolate_step){ ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
+        *out = (struct isolate_step){ ISOLATE_HOSTS, all };
     else if ((hosts = marked (walk, walk->linked, walk->linked)).n)
         *out = (struct isolate_step){ ISOLATE_LINK, hosts };
     else

@@ -19,6 +19,7 @@ static const struct {
 struct stand {
     bool known, stopped;
     bool child;             /* it waits for a process that it started */
+    bool child_waits;       /* and one of those may wait for another host */
     uint32_t processes;     /* whose main threads are told */
     struct text inner, own; /* frames: the innermost, and the innermost of the user's own files */
     struct text wait;       /* of the main thread, in the kernel's words */
@@ -82,20 +83,50 @@ static bool is_inner (struct text line)
     return text_starts (line, "main thread: File ") || text_starts (line, "raised in: File ");
 }
 
+/* In a call in which a program may wait for another host. */
+static bool wait_is_of_network (struct text wait)
+{
+    static const char *const calls[] = { "recv",   "read",   "poll",    "ppoll", "select", "pselect6",
+                                         "epoll_", "accept", "connect", "send",  "write" };
+    const struct text sleeping = TEXT_LIT ("sleeping in ");
+    if (!text_starts (wait, sleeping.ptr))
+        return false;
+    wait = (struct text){ wait.ptr + sleeping.len, wait.len - sleeping.len };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (text_starts (wait, calls[i]))
+            return true;
+    return false;
+}
+
+static void stand_take_frame (struct stand *stand, struct text line, bool inner)
+{
+    bool own = frame_is_of_user (line);
+    if (inner)
+        stand->inner = line;
+    if (own && !stand->own.len)
+        stand->own = line;
+    stand->child |= !own && text_find (line, TEXT_LIT ("/subprocess.py\""), NULL);
+}
+
+/* Of the first process, which started the others. */
+static void stand_take_wait (struct stand *stand, struct text wait, uint32_t processes)
+{
+    stand->wait = stand->wait.len ? stand->wait : wait;
+    stand->child_waits |= stand->processes > 0 && wait_is_of_network (wait);
+    stand->processes += wait.len ? processes : 0;
+}
+
 static struct stand stand_read (struct text lines)
 {
     struct stand stand = { 0 };
     while (lines.len) {
         struct text line = text_take_until (&lines, '\n');
-        bool inner = is_inner (line), outer = text_starts (line, "called from: File ");
-        stand.child |= (inner || outer) && text_find (line, TEXT_LIT ("/subprocess.py\""), NULL);
-        if (inner)
-            stand.inner = line;
-        if ((inner || outer) && !stand.own.len && frame_is_of_user (line))
-            stand.own = line;
-        struct text wait = inner || outer ? (struct text){ 0 } : wait_of (line);
-        stand.processes += wait.len > 0;
-        stand.wait = stand.wait.len ? stand.wait : wait;
+        if (is_inner (line) || text_starts (line, "called from: File ")) {
+            stand_take_frame (&stand, line, is_inner (line));
+        } else {
+            stand_take_wait (&stand, wait_of (line), 1);
+            stand_take_wait (&stand, state_behind (line, " processes "), 2); /* that do the same */
+        }
     }
     bool accepts = text_starts (stand.wait, "sleeping in accept"); /* it is held up by somebody who does not come */
     stand.known = !accepts && (stand.inner.len > 0 || stand.wait.len > 0);
@@ -141,6 +172,15 @@ struct text stand_print (struct text lines, struct arena *arena, bool *framed)
     struct stand stand = stand_read (lines);
     *framed = stand.inner.len > 0;
     return stand_print_read (&stand, arena);
+}
+
+struct text stand_phrase (struct text lines, struct arena *arena)
+{
+    struct stand stand = stand_read (lines);
+    if (stand.stopped)
+        return TEXT_LIT ("was stopped by a signal");
+    return stand.inner.len ? text_format (arena, "stood in %.*s", TEXT_ARG (stand_print_read (&stand, arena)))
+                           : (struct text){ 0 };
 }
 
 bool stand_is_line (struct text line)
@@ -264,34 +304,31 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
 }
 
 /* By its own doing, below a line of the user's own: not in a runtime, and not in a wait that may be for another host. With
- * several processes the line may be of another one than the wait, unless it waits for the others. */
-static bool stand_is_held (const struct stand *stand)
+ * several processes the line may be of another one than the wait, unless it waits for the others. Who serves the others
+ * and sleeps may look for them again and again. */
+static bool stand_is_held (const struct stand *stand, bool serves)
 {
-    static const char *const waits[] = { "recv",   "read",   "poll",    "ppoll", "select", "pselect6",
-                                         "epoll_", "accept", "connect", "send",  "write" };
-    struct text wait = stand->wait, call = TEXT_LIT ("sleeping in ");
-    bool network = !wait.len;
-    if (text_starts (wait, "sleeping in "))
-        wait = (struct text){ wait.ptr + call.len, wait.len - call.len };
-    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-        network |= text_starts (wait, waits[i]);
-    bool own = stand->inner.len && stand->own.len && !stand->runtime.len;
-    return stand->stopped || (own && (stand->child || (!network && stand->processes == 1)));
+    bool own = stand->inner.len && stand->own.len && !stand->runtime.len && stand->wait.len,
+         looks = serves && text_find (stand->wait, TEXT_LIT ("nanosleep"), NULL);
+    if (stand->stopped || !own || looks)
+        return stand->stopped;
+    return stand->child ? !stand->child_waits : stand->processes == 1 && !wait_is_of_network (stand->wait);
 }
 
 /* Where some have ended, and the others wait in a runtime: marks those that are held, 0 if they are not the fewer. */
 static uint32_t stands_mark_left (const struct stand_host *hosts, const struct stand *stands, uint32_t n, bool *lags)
 {
     uint32_t held = 0;
+    bool wait = true;
     for (uint32_t i = 0; i < n; i++) {
-        lags[i] = !hosts[i].ended && stands[i].known && stand_is_held (&stands[i]);
+        lags[i] = !hosts[i].ended && stands[i].known && stand_is_held (&stands[i], hosts[i].serves);
         held += lags[i];
-        if (!hosts[i].ended && !lags[i] && !stands[i].runtime.len)
-            held = n;
+        wait = wait && (hosts[i].ended || lags[i] || stands[i].runtime.len);
     }
-    if (2 * held >= n)
-        memset (lags, 0, n * sizeof *lags);
-    return 2 * held >= n ? 0 : held;
+    if (wait && 2 * held < n)
+        return held;
+    memset (lags, 0, n * sizeof *lags);
+    return 0;
 }
 
 /* "h[1-2] wait in torch"; empty: nobody does. */

@@ -3,7 +3,7 @@
  * A stand is what a worker tells of one program (docs/spec/canary.md, "Where a program hangs"): the innermost frame of
  * its main thread, frames of the user's own files, then what its threads wait in. Whoever stands outside of the runtime
  * while others wait in it holds them up; if nobody does, whoever stands elsewhere than most. Stopped programs always
- * do. Where some have ended, who is held below a line of the user's own does, if all others that are left wait in a runtime.
+ * do. Where some have ended with an error, who is held below a line of the user's own does, if all others that are left wait in a runtime.
  * A host that serves the others, as rank 0 of many programs, is not held against them because it sleeps elsewhere while
  * no frames are known. Stands are untrusted: their words are shown, never believed to name a host. Pure; texts live in the arena. */
 #ifndef SLICEUP_COORDINATOR_VERDICT_STANDS_H
@@ -21,6 +21,8 @@ struct stand_host {
 /* "fault.py:4 maybe (), sleeping in clock_nanosleep"; "train.py:31 step (), in jax"; without a frame only the wait, for
  * which `framed` is false; empty: nothing is known. */
 struct text stand_print (struct text lines, struct arena *arena, bool *framed);
+/* "stood in train.py:31 step (), in jax"; "was stopped by a signal"; empty: no frame is known. */
+struct text stand_phrase (struct text lines, struct arena *arena);
 bool stand_is_line (struct text line); /* one of a stand, in evidence */
 /* What a line of a stand is; `said`: of a frame without its mark, `File "/home/me/fault.py", line 4 in maybe`. */
 enum stand_line { STAND_OWN_FRAME, STAND_FRAME, STAND_WAIT };

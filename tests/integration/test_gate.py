@@ -89,7 +89,7 @@ class Gate(lab.LabTest):
         self.assertIn("suspect: h1   (a slice that can do without them: sliceup run SLICE.yaml --exclude @suspect)", history)
         self.assertIn("2 hosts never failed by themselves: h[0,2]", history)
         without = self.passes(self.gate(self.slice(bad="h1"), "--exclude", "@suspect", "-o", self.certificate))
-        self.assertIn("the suspects 'h1' are left out; why: sliceup hosts --history", without.err)
+        self.assertIn("left out: 'h1'; who is suspect, and why: sliceup hosts --history", without.err)
         self.assertIn("h[0,2]", without.out)
         self.assertEqual(["h0", "h2"], [host["host"] for host in json.loads(self.certificate.read_text())["hosts"]])
 

@@ -144,7 +144,6 @@ static void stands_take (const struct test_case *of, struct slice *slice, struct
     struct stand_host stands[HOSTS] = { 0 };
     struct text who;
     bool lags[HOSTS] = { false };
-    bool framed;
     for (uint32_t i = 0; i < of->n; i++) {
         struct text name = of->parts[i].name;
         for (uint32_t at = 6; text_starts (name, "stand ") && at < name.len; at++)
@@ -158,9 +157,8 @@ static void stands_take (const struct test_case *of, struct slice *slice, struct
     }
     (void) stands_find_lagging (stands, n, lags, &slice->arena, &who, others);
     for (uint32_t i = 0; i < n; i++) {
-        struct text place = stand_print (stands[i].lines, &slice->arena, &framed);
         hosts[i].lags = lags[i];
-        hosts[i].place = framed || text_starts (place, "stopped") ? place : (struct text){ 0 };
+        hosts[i].place = stand_phrase (stands[i].lines, &slice->arena);
     }
 }
 
@@ -176,7 +174,7 @@ static void blame_case (struct test *t, const struct test_case *of, struct buf *
         struct text own = case_text (of, text_format (&t->arena, "h%u", i).ptr);
         if (all.len)
             take_part (&slice.parts[i], all);
-        slice.parts[i].order = i;
+        slice.parts[i].order = slice.parts[i].order ? slice.parts[i].order : i;
         if (own.len)
             take_part (&slice.parts[i], own);
         read_part (&slice, i, &hosts[i]);

@@ -622,8 +622,8 @@ static void check_sentence (const struct found *found, uint32_t hosts, struct ar
             assert_true (ended_with (found, host, true, ISOLATE_WORKS) ||
                          ended_with (found, host, false, ISOLATE_WORKS));
     }
-    if (text_find (why, TEXT_LIT ("no host stands out"), NULL))
-        assert_int_equal (count_answers (found, ISOLATE_WORKS), 0);
+    for (uint32_t i = 0; i < found->trials_n && text_find (why, TEXT_LIT ("no host stands out"), NULL); i++)
+        assert_true (found->trials[i].answer != ISOLATE_WORKS || found->trials[i].hosts.n == 1);
     if (text_find (why, TEXT_LIT ("none gave evidence"), NULL))
         assert_int_equal (count_answers (found, ISOLATE_WORKS) + count_answers (found, ISOLATE_FAILED), 0);
 }
