@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "coordinator/core/steps.h"
+#include "coordinator/verdict/failure.h"
 #include "coordinator/verdict/going_on.h"
+#include "coordinator/verdict/stands.h"
 
 static const struct verdict *verdict_of (const struct fact_pass_ended *ended, uint32_t host)
 {
@@ -25,10 +27,12 @@ static bool without_cause (struct engine *to, const struct fact_pass_ended *ende
     struct text others;
     if (!isolate_is_called_for (&to->state.plan, hosts, pass->parts.n, pass->gates.n > 0))
         return false;
-    bool held_up = pass_find_lagging (&to->coord, lags, &to->pass_arena, &others) > 0;
+    bool held_up = pass_find_lagging (&to->coord, lags, &to->pass_arena, &others) > 0, all = true;
+    for (uint32_t i = 0; i < pass->parts.n; i++)
+        all = all && stand_holds_itself (failure_stack (&pass->parts.items[i].result, &to->pass_arena));
     for (uint32_t i = 0; i < pass->parts.n; i++)
         held_up = held_up && !(lags[i] && hosts[i].verdict && hosts[i].verdict->outcome == OUTCOME_CASCADE);
-    return !held_up;
+    return !held_up && !all; /* whoever is held by something of its own is held in a part, too */
 }
 
 void apply_call_for_isolation (struct engine *to, const struct fact_pass_ended *ended)

@@ -321,8 +321,9 @@ static bool keeps_its_cause (const struct plan *plan, const struct blame_host *h
         return true;
     if (is_nobody (plan, cause, named))
         return host->ending != ENDING_CANCELLED;
+    /* Who notices a broken connection may have ended before the program that broke it. */
     if (follows (plan, host) || (host->complains && !cause->complains) ||
-        (may_echo (host) && !may_echo (cause) && began_before (cause, host)))
+        (may_echo (host) && !may_echo (cause) && (began_before (cause, host) || may_complain (plan, host))))
         return false;
     return recognised (plan, host) || (!named && (began_before (host, cause) || hung_alike (host, cause)));
 }

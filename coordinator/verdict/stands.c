@@ -18,12 +18,11 @@ static const struct {
 
 struct stand {
     bool known, stopped;
-    bool child;             /* it waits for a process that it started */
-    bool child_waits;       /* and one of those may wait for another host */
-    uint32_t processes;     /* whose main threads are told */
-    struct text inner, own; /* frames: the innermost, and the innermost of the user's own files */
-    struct text wait;       /* of the main thread, in the kernel's words */
-    struct text runtime;    /* of the innermost frame; empty: it is no runtime's */
+    bool child;                /* it waits for a process that it started */
+    bool waits, children_wait; /* maybe for another host: any of its processes; one that it started */
+    struct text inner, own;    /* frames: the innermost, and the innermost of the user's own files */
+    struct text wait;          /* of the main thread, in the kernel's words */
+    struct text runtime;       /* of the innermost frame; empty: it is no runtime's */
 };
 
 /* ---- one stand ---- */
@@ -70,9 +69,9 @@ static struct text state_behind (struct text line, const char *mark)
 }
 
 /* "python3: main thread sleeping in futex (futex_do_wait)": what the kernel says, without its own function. */
-static struct text wait_of (struct text line)
+static struct text wait_of (struct text line, const char *mark)
 {
-    struct text wait = state_behind (line, ": main thread ");
+    struct text wait = state_behind (line, mark);
     uint32_t at;
     return text_find (wait, TEXT_LIT (" ("), &at) ? (struct text){ wait.ptr, at } : wait;
 }
@@ -108,12 +107,13 @@ static void stand_take_frame (struct stand *stand, struct text line, bool inner)
     stand->child |= !own && text_find (line, TEXT_LIT ("/subprocess.py\""), NULL);
 }
 
-/* Of the first process, which started the others. */
-static void stand_take_wait (struct stand *stand, struct text wait, uint32_t processes)
+/* The first process started the others. */
+static void stand_take_wait (struct stand *stand, struct text wait)
 {
+    bool network = wait_is_of_network (wait);
+    stand->children_wait |= stand->wait.len && network;
+    stand->waits |= network;
     stand->wait = stand->wait.len ? stand->wait : wait;
-    stand->child_waits |= stand->processes > 0 && wait_is_of_network (wait);
-    stand->processes += wait.len ? processes : 0;
 }
 
 static struct stand stand_read (struct text lines)
@@ -124,8 +124,8 @@ static struct stand stand_read (struct text lines)
         if (is_inner (line) || text_starts (line, "called from: File ")) {
             stand_take_frame (&stand, line, is_inner (line));
         } else {
-            stand_take_wait (&stand, wait_of (line), 1);
-            stand_take_wait (&stand, state_behind (line, " processes "), 2); /* that do the same */
+            stand_take_wait (&stand, wait_of (line, ": main thread "));
+            stand_take_wait (&stand, wait_of (line, " processes ")); /* that do the same */
         }
     }
     bool accepts = text_starts (stand.wait, "sleeping in accept"); /* it is held up by somebody who does not come */
@@ -172,6 +172,24 @@ struct text stand_print (struct text lines, struct arena *arena, bool *framed)
     struct stand stand = stand_read (lines);
     *framed = stand.inner.len > 0;
     return stand_print_read (&stand, arena);
+}
+
+/* By its own doing, below a line of the user's own: not in a runtime, and none of its processes in a wait that may be for
+ * another host, but for one that waits for a program that it started. Who serves the others and sleeps may look for them
+ * again and again. */
+static bool stand_is_held (const struct stand *stand, bool serves)
+{
+    bool own = stand->inner.len && stand->own.len && !stand->runtime.len && stand->wait.len,
+         looks = serves && text_find (stand->wait, TEXT_LIT ("nanosleep"), NULL);
+    if (stand->stopped || !own || looks)
+        return stand->stopped;
+    return stand->child ? !stand->children_wait : !stand->waits;
+}
+
+bool stand_holds_itself (struct text lines)
+{
+    struct stand stand = stand_read (lines);
+    return stand_is_held (&stand, false);
 }
 
 struct text stand_phrase (struct text lines, struct arena *arena)
@@ -301,18 +319,6 @@ static uint32_t stands_mark_outside (const struct stand *stands, uint32_t n, uin
         outside += lags[i];
     }
     return 2 * outside <= known ? outside : 0; /* of a majority it would be no finding */
-}
-
-/* By its own doing, below a line of the user's own: not in a runtime, and not in a wait that may be for another host. With
- * several processes the line may be of another one than the wait, unless it waits for the others. Who serves the others
- * and sleeps may look for them again and again. */
-static bool stand_is_held (const struct stand *stand, bool serves)
-{
-    bool own = stand->inner.len && stand->own.len && !stand->runtime.len && stand->wait.len,
-         looks = serves && text_find (stand->wait, TEXT_LIT ("nanosleep"), NULL);
-    if (stand->stopped || !own || looks)
-        return stand->stopped;
-    return stand->child ? !stand->child_waits : stand->processes == 1 && !wait_is_of_network (stand->wait);
 }
 
 /* Where some have ended, and the others wait in a runtime: marks those that are held, 0 if they are not the fewer. */

@@ -23,6 +23,8 @@ struct stand_host {
 struct text stand_print (struct text lines, struct arena *arena, bool *framed);
 /* "stood in train.py:31 step (), in jax"; "was stopped by a signal"; empty: no frame is known. */
 struct text stand_phrase (struct text lines, struct arena *arena);
+/* Is it held by something of its own, so that no other host can end it? docs/spec/signatures.md, "Blame". */
+bool stand_holds_itself (struct text lines);
 bool stand_is_line (struct text line); /* one of a stand, in evidence */
 /* What a line of a stand is; `said`: of a frame without its mark, `File "/home/me/fault.py", line 4 in maybe`. */
 enum stand_line { STAND_OWN_FRAME, STAND_FRAME, STAND_WAIT };

@@ -136,8 +136,14 @@ raise DistStoreError("wait timeout after 40000ms, keys: /default_pg/0//cpu//0/0"
 """
         ended = self.climb({**self.python("late.py", text), "scope": "slice", "timeout": "60s"}, hosts=3, cache={"mode": "off"})
         self.assertEqual(1, ended.status, ended)
-        self.assertEqual("the other hosts complain of their peers, and this one stood in late.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
+        self.assertEqual("others waited in vain, and this one stood in late.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
         self.assertEqual("cascade", self.attempt(self.lab.receipt(), "h0", "rung")["outcome"])
+        self.assertNotIn("run by themselves", ended.out)
+
+    def test_where_each_is_held_by_something_of_its_own_no_parts_are_run(self):
+        ended = self.climb({**self.python("asleep.py", "import time\ntime.sleep(900)\n"), "scope": "slice"}, hosts=3, cache={"mode": "off"})
+        self.assertEqual(1, ended.status, ended)
+        self.assertIn("stopped in asleep.py:2, sleeping in clock_nanosleep", self.cause("h1")["text"])
         self.assertNotIn("run by themselves", ended.out)
 
     def test_of_plain_programs_that_all_hang_the_odd_one_is_told_so(self):
