@@ -119,7 +119,7 @@ static struct text suspicion (const struct plan *plan, const struct isolate_case
     case ISOLATE_LINK:
         return text_format (arena, "suspect the link between %.*s, or a setting that differs: ", TEXT_ARG (who));
     case ISOLATE_TOGETHER:
-        return text_format (arena, "suspect a link between %.*s, or the number of hosts: ",
+        return text_format (arena, "suspect the number of hosts, what one rank does, or a link between %.*s: ",
                             TEXT_ARG (found->hosts.n ? who : TEXT_LIT ("the hosts")));
     case ISOLATE_EVERYWHERE: return TEXT_LIT ("no host stands out: ");
     default: return TEXT_LIT ("no part of the slice could be run by itself: ");

@@ -510,8 +510,10 @@ TEST (two_halves_that_work_alone_are_named)
     struct isolate_case of = { 3, 1, trials, 2 };
     struct isolate_step found = { .kind = ISOLATE_TOGETHER };
     struct text why = isolate_explain (named_plan (), &of, &found, &t->arena);
-    assert_text (why, "suspect a link between the hosts, or the number of hosts: run by themselves, h0, h[1-2] "
-                      "worked (2 passes)");
+    assert_text (
+        why,
+        "suspect the number of hosts, what one rank does, or a link between the hosts: run by themselves, h0, h[1-2] "
+        "worked (2 passes)");
 }
 
 TEST (each_end_has_its_suspicion_and_the_parts_behind_it)
@@ -533,7 +535,8 @@ TEST (each_end_has_its_suspicion_and_the_parts_behind_it)
         { ISOLATE_LINK, 2, 1, fails,
           "suspect the link between h[0-1], or a setting that differs: run by themselves, h[0-1] failed (1 pass)" },
         { ISOLATE_TOGETHER, 3, 1, fails,
-          "suspect a link between h[0-2], or the number of hosts: run by themselves, h[0-1] failed (1 pass)" },
+          "suspect the number of hosts, what one rank does, or a link between h[0-2]: run by themselves, h[0-1] failed "
+          "(1 pass)" },
         { ISOLATE_EVERYWHERE, 0, 1, fails, "no host stands out: run by themselves, h[0-1] failed (1 pass)" },
         { ISOLATE_NO_EVIDENCE, 0, 1, nothing,
           "no part of the slice could be run by itself: run by themselves, none gave evidence (1 pass)" },
