@@ -2,8 +2,8 @@
  *
  * In a slice-wide program one failing host takes its peers down, and they complain first and loudest. The cause is, in
  * this order: 1. each host with a recognised cause of its own, also a stopped one whose last output was a known error
- * of its host; 2. if time ran out, for all or for those that ended: the hosts for which the others waited at a gate, or by where their
- * programs stood; 3. the host that most others
+ * of its host; 2. if time ran out, for all or for those that ended: the hosts for which the others waited at a gate, or
+ * by where their programs stood; 3. the host that most others
  * (at least two) name in their texts; 4. if all ended hosts only complain of peers: the few that did not end and were
  * stopped; 5. the earliest host that failed for an unrecognised reason of its own, with all that the same limit ended;
  * 6. none, if all only complain: hosts that ended by themselves keep their complaint. A host that ended by itself with
