@@ -224,15 +224,15 @@ static struct isolate_set marked (const struct walk *walk, const bool *marks, co
 
 static void conclude (const struct walk *walk, struct isolate_step *out)
 {
-    struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect),
-                       all = marked (walk, walk->suspect, walk->linked);
-    bool works = false; /* who works alone has nobody to work with */
-    for (uint32_t i = 0; i < walk->of->trials_n; i++)
-        works |= walk->of->trials[i].answer == ISOLATE_WORKS && walk->of->trials[i].hosts.n > walk->of->unit;
-    if (!walk->any_works || (!works && hosts.n && all.n == walk->of->hosts))
+    struct isolate_set none = { NULL, 0 }, hosts = marked (walk, walk->suspect, walk->suspect);
+    const struct isolate_trial *trials = walk->of->trials;
+    bool apart = walk->of->trials_n > 1 && trials[0].answer == ISOLATE_FAILED && trials[1].answer == ISOLATE_FAILED;
+    for (uint32_t i = 0; i < walk->of->trials_n; i++) /* who works alone has nobody to work with */
+        apart = apart && (trials[i].answer == ISOLATE_WORKS) == (trials[i].hosts.n == walk->of->unit);
+    if (!walk->any_works || apart)
         *out = (struct isolate_step){ walk->failed_n ? ISOLATE_EVERYWHERE : ISOLATE_NO_EVIDENCE, none };
     else if (hosts.n)
-        *out = (struct isolate_step){ ISOLATE_HOSTS, all };
+        *out = (struct isolate_step){ ISOLATE_HOSTS, marked (walk, walk->suspect, walk->linked) };
     else if ((hosts = marked (walk, walk->linked, walk->linked)).n)
         *out = (struct isolate_step){ ISOLATE_LINK, hosts };
     else

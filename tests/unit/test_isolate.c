@@ -193,6 +193,21 @@ TEST (what_fails_in_every_part_blames_nobody_and_is_given_up_early)
     }
 }
 
+/* As a program whose ranks go to two collectives. */
+TEST (what_fails_in_every_part_of_more_than_one_host_blames_nobody)
+{
+    for (uint32_t hosts = 4; hosts <= HOSTS_TRIED_MAX; hosts++) {
+        struct fault fault = nothing ();
+        struct found found;
+        memset (fault.bad, true, sizeof (fault.bad));
+        fault.shy = true;
+        isolate (&fault, hosts, 1, &t->arena, &found);
+        assert_int_equal (found.step.kind, ISOLATE_EVERYWHERE);
+        assert_int_equal (found.step.hosts.n, 0);
+        arena_reset (&t->arena);
+    }
+}
+
 TEST (whatever_parts_do_it_ends_within_its_passes_and_begins_again_the_same)
 {
     struct rng rng = rng_seed (11);
