@@ -104,6 +104,7 @@ static void read_coordinator (struct draft *draft)
         problem_at (draft->problems, of[COORDINATOR_REACH].node,
                     "coordinator.reach is of use only with launcher: ssh, whose connections can carry the link");
     plan->address = address->given || address_is_any (listen->text) ? address->text : listen->text;
+    plan->sends_all = of[COORDINATOR_SPREAD].good && !of[COORDINATOR_SPREAD].number;
     plan->control_port = (uint32_t) of[COORDINATOR_CONTROL].number;
     plan->bulk_port = (uint32_t) of[COORDINATOR_BULK].number;
     plan->events_port = (uint32_t) of[COORDINATOR_EVENTS].number;

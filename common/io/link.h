@@ -3,7 +3,7 @@
  *
  * Knows hosts by rank and frames as bytes, no messages. CURVE is always on; only admitted keys pass our own ZAP handler
  * (its own thread, fail-closed, self-tested when the hub listens). One libzmq context per process. The thread that
- * opened a hub or a spoke uses it alone; nothing here blocks.
+ * opened a hub, spoke or peer uses it alone; nothing here blocks.
  *
  * Descriptors are edge-triggered (ZMQ_FD): after every event, and after every send, drain with *_receive until it
  * returns false, or call again soon without an event. */
@@ -112,6 +112,24 @@ int spoke_fd (const struct spoke *spoke, enum link_channel channel);
 bool spoke_receive (struct spoke *spoke, enum link_channel channel, struct text *bytes);
 bool spoke_frames_remain (const struct spoke *spoke, enum link_channel channel); /* as hub_frames_remain */
 bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *bytes, size_t len);
+
+/* ---- between hosts: one listens, others ask it ---- */
+
+/* The key of one that listens is made for it alone and is its secret: who was not told it gets no answer to a handshake,
+ * and it is never on a wire. So it is told over links that are authenticated, to those that may ask. */
+struct peer;
+/* `bytes_max`: of a frame that comes in, 1,024 or more, which the handshake needs. At any port of `address`, or of all IPv4 addresses if that is a name or no address of this machine. */
+struct peer *peer_listen (const char *address, uint32_t bytes_max, struct err *err);
+struct peer *peer_connect (const char *address, uint16_t port, const char *public_key, uint32_t bytes_max,
+                           struct err *err);
+void peer_close (struct peer *peer); /* NULL is fine; drops what was not sent */
+uint16_t peer_port (const struct peer *peer);
+const char *peer_public_key (const struct peer *peer);
+int peer_fd (const struct peer *peer);
+bool peer_receive (struct peer *peer, struct text *bytes);
+bool peer_frames_remain (const struct peer *peer); /* as hub_frames_remain */
+/* One that listens sends to whoever sent what it received last. */
+bool peer_send (struct peer *peer, const void *bytes, size_t len);
 
 /* ---- curve keys ---- */
 

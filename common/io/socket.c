@@ -109,8 +109,7 @@ static const struct option on_all[] = {
 
 static const struct option on_servers[] = {
     OPTION (ZMQ_CURVE_SERVER, 1),
-    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody is admitted, instead of everybody */
-    OPTION (ZMQ_BACKLOG, 16384),        /* at the default of 100 a storm of joins waits for SYNs sent again */
+    OPTION (ZMQ_BACKLOG, 16384), /* at the default of 100 a storm of joins waits for SYNs sent again */
     /* A peer that is gone is found by the kernel: libzmq walks all its timers for each that it cancels, and beats, also
      * with a time to live that peers ask for, would cancel one a message. */
     OPTION (ZMQ_TCP_MAXRT, 6000), /* bounds both what is not acknowledged and the probes */
@@ -118,6 +117,10 @@ static const struct option on_servers[] = {
     OPTION (ZMQ_TCP_KEEPALIVE_IDLE, 2),
     OPTION (ZMQ_TCP_KEEPALIVE_INTVL, 2),
     OPTION (ZMQ_TCP_KEEPALIVE_CNT, 3),
+};
+
+static const struct option on_domains[] = {
+    OPTION (ZMQ_ZAP_ENFORCE_DOMAIN, 1), /* without a handler nobody is admitted, instead of everybody */
 };
 
 static const struct option on_routers[] = {
@@ -169,14 +172,20 @@ static void *open_kind (void *context, const struct socket_kind *kind, struct er
     return socket;
 }
 
+static int set_domain (void *socket, const char *domain, struct err *err)
+{
+    return set_bytes (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain), "ZMQ_ZAP_DOMAIN", err) != 0
+               ? -1
+               : SET_ALL (socket, on_domains, err);
+}
+
 void *socket_open_server (void *context, const struct socket_kind *kind, const char *domain,
                           const struct link_keys *keys, struct err *err)
 {
     void *socket = open_kind (context, kind, err);
     if (!socket)
         return NULL;
-    if (SET_ALL (socket, on_servers, err) != 0 ||
-        set_bytes (socket, ZMQ_ZAP_DOMAIN, domain, strlen (domain), "ZMQ_ZAP_DOMAIN", err) != 0 ||
+    if (SET_ALL (socket, on_servers, err) != 0 || (domain && set_domain (socket, domain, err) != 0) ||
         set_bytes (socket, ZMQ_CURVE_SECRETKEY, keys->secret_key, LINK_KEY_BYTES, "ZMQ_CURVE_SECRETKEY", err) != 0)
         socket_close (&socket, 0);
     return socket;

@@ -3,13 +3,19 @@
 #include "common/model/msg.h"
 
 /* A heartbeat above one hour is useless. */
-enum { HEARTBEAT_MAX_MS = 60 * 60 * 1000, NONCE_MAX_BYTES = 64, LEASE_MAX_MS = 60 * 60 * 1000 };
+enum {
+    HEARTBEAT_MAX_MS = 60 * 60 * 1000,
+    NONCE_MAX_BYTES = 64,
+    LEASE_MAX_MS = 60 * 60 * 1000,
+    GIVER_KEY_MAX_BYTES = 40
+};
 #define COUNT_MAX ((uint64_t) INT64_MAX)
 /* Integers up to here are exact in a double, which is how a program may carry its secret; differences do not overflow. */
 #define SECRET_MAX (1ull << 53)
 
 const struct enum_names attempt_state_names = NAMED ("none", "running", "at-gate", "stopping", "ended");
 const struct enum_names gate_mode_names = NAMED ("none", "share", "agree");
+const struct enum_names fetch_word_names = NAMED ("want", "going", "have", "failed", "damaged");
 const struct enum_names cache_role_names = NAMED ("none", "reader", "writer", "own");
 
 static const struct field holding_fields[] = {
@@ -57,7 +63,10 @@ static const struct field log_fields[] = { F_RECORD (1, struct msg_log, key, &at
 static const struct field bye_fields[] = { F_TEXT (1, struct msg_bye, why, TEXT_MAX_BYTES) };
 
 static const struct field fetch_fields[] = { F_TEXT (1, struct msg_fetch, sha256, SHA256_HEX_BYTES),
-                                             F_U64 (2, struct msg_fetch, offset, WHEEL_MAX_BYTES) };
+                                             F_U64 (2, struct msg_fetch, offset, WHEEL_MAX_BYTES),
+                                             F_ENUM (3, struct msg_fetch, word, &fetch_word_names),
+                                             F_U32 (4, struct msg_fetch, port, UINT16_MAX),
+                                             F_TEXT (5, struct msg_fetch, key, GIVER_KEY_MAX_BYTES) };
 
 static const struct field welcome_fields[] = { F_U64 (1, struct msg_welcome, heartbeat_ms, HEARTBEAT_MAX_MS),
                                                F_RECORD (2, struct msg_welcome, limits, &limits_record),
@@ -120,11 +129,18 @@ static const struct field ack_fields[] = { F_RECORD (1, struct msg_ack, key, &at
 
 static const struct field shutdown_fields[] = { F_TEXT (1, struct msg_shutdown, why, TEXT_MAX_BYTES) };
 
+static const struct field giver_fields[] = { F_TEXT (1, struct giver, address, NAME_MAX_BYTES),
+                                             F_U32 (2, struct giver, port, UINT16_MAX),
+                                             F_TEXT (3, struct giver, key, GIVER_KEY_MAX_BYTES) };
+static const struct record giver_record = RECORD ("giver", struct giver, giver_fields);
+
 static const struct field chunk_fields[] = { F_TEXT (1, struct msg_chunk, sha256, SHA256_HEX_BYTES),
                                              F_U64 (2, struct msg_chunk, offset, WHEEL_MAX_BYTES),
                                              F_BYTES (3, struct msg_chunk, bytes, FILE_CHUNK_MAX_BYTES),
                                              F_U64 (4, struct msg_chunk, size_bytes, WHEEL_MAX_BYTES),
-                                             F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES) };
+                                             F_TEXT (5, struct msg_chunk, problem, SENTENCE_MAX_BYTES),
+                                             F_BOOL (6, struct msg_chunk, spread),
+                                             F_RECORD (7, struct msg_chunk, giver, &giver_record) };
 
 static const struct field lease_fields[] = { F_U64 (1, struct msg_lease, token, COUNT_MAX),
                                              F_U64 (2, struct msg_lease, ask, COUNT_MAX),

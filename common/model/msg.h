@@ -92,9 +92,17 @@ struct msg_log {
 struct msg_bye {
     struct text why;
 };
+/* WANT, FAILED and DAMAGED ask for a piece; the latter two say that the host that was named sent nothing in time, or other
+ * bytes. GOING: the file comes from that host. HAVE: it is here, and others may ask at `port` with `key`; 0: they may not. */
+enum fetch_word { SAY_WANT = 0, SAY_GOING, SAY_HAVE, SAY_FAILED, SAY_DAMAGED };
+extern const struct enum_names fetch_word_names;
+
 struct msg_fetch {
     struct text sha256;
     uint64_t offset;
+    enum fetch_word word;
+    uint32_t port;
+    struct text key;
 }; /* of a file that the plan names */
 
 /* `index`, here and below: of the newest durable fact when the coordinator sent this. */
@@ -170,12 +178,21 @@ struct msg_look {
 struct msg_lease {
     uint64_t token, ask, term_ms;
 };
+/* Another host that listens for the length of an attempt. */
+struct giver {
+    struct text address;
+    uint32_t port; /* 0: none */
+    struct text key;
+};
+/* Neither bytes, problem nor giver: ask again soon. */
 struct msg_chunk {
     struct text sha256; /* as asked for, like the offset */
     uint64_t offset;
     struct text bytes;
     uint64_t size_bytes; /* of the whole file */
     struct text problem; /* why the file cannot be sent; then there are no bytes */
+    bool spread;         /* hosts give it to one another: say HAVE once it is here */
+    struct giver giver;  /* ask there, from the first byte */
 };
 
 struct msg {

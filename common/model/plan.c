@@ -227,6 +227,7 @@ static const struct field start_plan_fields[] = {
     F_RECORD (10, struct start_plan, ssh, &ssh_plan_record),
     F_RECORD (11, struct start_plan, slurm, &slurm_plan_record),
     F_ENUM (12, struct start_plan, reach, &link_way_names),
+    F_BOOL (13, struct start_plan, sends_all),
 };
 static const struct record start_plan_record = RECORD ("start", struct start_plan, start_plan_fields);
 

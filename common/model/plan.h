@@ -150,7 +150,8 @@ struct start_plan {
     uint32_t control_port, bulk_port, events_port; /* 0: any free one */
     uint64_t deadline_ms;                          /* for one host's start, from connecting to the worker's key */
     uint32_t at_once;                              /* hosts being started at the same time */
-    bool tied; /* a worker ends with the connection that started it; else it outlives it */
+    bool tied;      /* a worker ends with the connection that started it; else it outlives it */
+    bool sends_all; /* hosts get no file from one another */
     struct ssh_plan ssh;
     struct slurm_plan slurm;
 };

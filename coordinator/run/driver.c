@@ -149,7 +149,8 @@ static int open_rest (struct driver *driver, const struct link_keys *keys, struc
     driver->remarks = remark_queue_create (plan, driver->options.log);
     driver->outputs = output_watch_create (plan->hosts.n, plan->limits.log_bytes, coord_epoch (driver->coord) > 1);
     driver->reachability = reachability_create (driver->loop, plan->hosts.n, driver_host_asked, driver);
-    if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver, err)) == NULL)
+    if ((driver->kits = kit_store_open (driver->loop, plan, driver_send_chunk, driver_note_failed_giver, driver,
+                                        err)) == NULL)
         return -1;
     if (loop_watch (driver->loop, journal_fd (driver->journal), EPOLLIN, driver_on_durable, driver, err) < 0)
         return -1;

@@ -118,6 +118,21 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
     driver_in_send (driver, LINK_BULK, host, &msg);
 }
 
+void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, bool damaged)
+{
+    struct driver *driver = owner;
+    struct text taker = coord_plan (driver->coord)->hosts.items[host].name;
+    remark_queue_add (
+        driver->remarks, giver,
+        text_format (&driver->arena,
+                     damaged ? "gave %.*s a file with another sha256 than the plan names; it is asked no more, and the "
+                               "coordinator gave the file instead: check its memory and disk"
+                             : "gave %.*s no file within 5 s, so the coordinator gives it: check that hosts reach each "
+                               "other, or set coordinator.spread_files: false",
+                     TEXT_ARG (taker)),
+        driver->now_ms);
+}
+
 static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
 {
     struct msg msg;
@@ -127,8 +142,11 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
         log_store_add (driver->logs, host, &msg.of.log);
         output_watch_add (driver->outputs, host, &msg.of.log, driver->now_ms);
     }
-    if (msg.kind == MSG_FETCH)
-        kit_store_answer (driver->kits, host, &msg.of.fetch);
+    if (msg.kind == MSG_FETCH) {
+        struct attempt_key pass = { 0 };
+        (void) coord_awaited_hosts (driver->coord, &pass, NULL);
+        kit_store_answer (driver->kits, host, &msg.of.fetch, &pass, driver->now_ms);
+    }
 }
 
 /* ---- shares ---- */

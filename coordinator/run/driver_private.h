@@ -23,18 +23,64 @@
  * It serves only files of the plan, and only bytes with the planned sha256: a separate thread reads a whole file and
  * checks it, and it stays in memory (64 MiB for all; the least used go first). So a file that changes while hosts fetch
  * it is served as planned or refused. Wheels are too large for that: a piece is read when a host asks for it, and the
- * host detects a change by the sha256 of the whole. A host has one waiting request at a time, so none can fill memory.
+ * host detects a change by the sha256 of the whole. In a large slice, hosts give large files to one another (spread, below): then
+ * a host is told where to ask, or to ask again. A host has one waiting request at a time, so none can fill memory.
  * Knows hosts by rank and no sockets. Main thread only. */
 
 /* Gets the answer for a host; it lives until the call returns. */
 typedef void kit_answer_fn (void *owner, uint32_t host, const struct msg_chunk *chunk);
 
+/* `host` got nothing from `giver`, or wrong bytes. */
+typedef void kit_complain_fn (void *owner, uint32_t giver, uint32_t host, bool damaged);
+
 struct kit_store;
 /* The caller owns `plan`, which outlives the store. */
-struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer, void *owner,
-                                  struct err *err);
+struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer,
+                                  kit_complain_fn *complain, void *owner, struct err *err);
 void kit_store_close (struct kit_store *store); /* NULL is fine; sends no more answers */
-void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask);
+/* `pass`: the one that runs. */
+void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask,
+                       const struct attempt_key *pass, uint64_t now_ms);
+
+/* ---- spread ---- */
+
+/* Decides who gives a large file to whom: the coordinator to a few hosts, and each host that has it to a few others, so that
+ * what the coordinator sends grows with the logarithm of the hosts.
+ *
+ * Pure. Hosts are ranks, and each fetches one file at a time. A place at a giver is held as long as its holder is heard
+ * within SPREAD_LEASE_MS, so that nothing has to end well. Where hosts do not reach each other, the coordinator sends to all
+ * at once, as if nobody had a file to give. */
+
+enum {
+    SPREAD_AT_ONCE = 4, /* from one giver */
+    SPREAD_LEASE_MS = 15000,
+    SPREAD_FILE_LEAST_BYTES = 4 << 20, /* the coordinator alone sends less in the time that asking around takes */
+    SPREAD_HOSTS_LEAST = 2 * SPREAD_AT_ONCE
+};
+#define SPREAD_COORDINATOR UINT32_MAX
+
+struct spread_file {
+    uint32_t *owners; /* hosts that have it and give it */
+    uint32_t n, capacity, next;
+    uint32_t sent_to; /* hosts that get it from the coordinator now */
+};
+void spread_file_clear (struct spread_file *file); /* frees what it holds */
+
+struct spread;
+struct spread *spread_make (uint32_t hosts);
+void spread_destroy (struct spread *spread); /* NULL is fine */
+void spread_begin (struct spread *spread);   /* a new pass: nobody has anything; files are cleared by their owner */
+
+enum spread_word { SPREAD_SEND, SPREAD_ASK, SPREAD_WAIT };
+/* SEND it; ASK: another host, `*giver`; WAIT: all that have it are busy, it asks again soon. The same again while its
+ * place is held. */
+enum spread_word spread_want (struct spread *spread, struct spread_file *file, uint32_t host, uint64_t now_ms,
+                              uint32_t *giver);
+void spread_go_on (struct spread *spread, uint32_t host, uint64_t now_ms); /* keeps its place */
+void spread_have (struct spread *spread, struct spread_file *file, uint32_t host, bool gives);
+/* Its giver sent nothing, or wrong bytes: the coordinator sends to this host from now on, and one that sent wrong bytes
+ * gives no more. Returns the giver; SPREAD_COORDINATOR: it had none. */
+uint32_t spread_fail (struct spread *spread, uint32_t host, bool damaged);
 
 /* ---- log store ---- */
 
@@ -223,6 +269,7 @@ bool driver_joins_by_ticket (const struct plan *plan);
 /* Callbacks; `owner` is the driver. */
 void driver_on_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
+void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, bool damaged);
 void driver_note_courier_step (void *owner, uint32_t rank, struct text step);
 void driver_host_asked (void *owner, const struct fact_host_asked *answer);
 void driver_log_remark (void *owner, uint32_t rank, struct text sentence);

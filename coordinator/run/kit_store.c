@@ -18,12 +18,20 @@ struct blob {
     bool kept, reading;
     bool is_wheel; /* too large to be kept: read piece by piece */
     uint64_t used; /* last use, as a count of questions */
+    bool spread;   /* hosts give it to one another */
+    struct spread_file at_hosts;
 };
 
 struct question {
     struct blob *blob;
     uint64_t offset;
     bool reading; /* a piece of a wheel */
+};
+
+/* Where a host gives files to others. */
+struct listener {
+    uint32_t port; /* 0: nowhere */
+    char key[LINK_KEY_BYTES];
 };
 
 struct kit_store {
@@ -34,7 +42,12 @@ struct kit_store {
     uint64_t questions, kept_bytes;
     bool closing;
     kit_answer_fn *answer;
+    kit_complain_fn *complain;
     void *owner;
+    const struct plan_host *plan_hosts;
+    struct spread *spread;
+    struct listener *listeners; /* per host */
+    struct attempt_key pass;
 };
 
 /* ---- what the plan names ---- */
@@ -60,6 +73,14 @@ static void drop_doubles (struct kit_store *store)
     store->n = kept;
 }
 
+static bool is_large (const struct file_ref *file)
+{
+    char path[PATH_MAX_BYTES + 1];
+    struct stat status;
+    return text_to_c (file->path, path, sizeof path) && stat (path, &status) == 0 &&
+           status.st_size >= SPREAD_FILE_LEAST_BYTES;
+}
+
 static void name_files (struct kit_store *store, const struct plan *plan)
 {
     uint32_t most = 3 + plan->pins.wheels.n;
@@ -78,8 +99,10 @@ static void name_files (struct kit_store *store, const struct plan *plan)
     for (uint32_t i = 0; i < plan->pins.wheels.n; i++)
         name_file (store, &plan->pins.wheels.items[i].file, true);
     drop_doubles (store);
-    for (uint32_t i = 0; i < store->n; i++)
+    for (uint32_t i = 0; i < store->n; i++) {
         buf_init (&store->blobs[i].bytes, KIT_FILE_MAX_BYTES);
+        store->blobs[i].spread = store->spread && is_large (&store->blobs[i].file);
+    }
 }
 
 static struct blob *kit_store_find (const struct kit_store *store, struct text sha256)
@@ -100,7 +123,9 @@ static void kit_store_refuse (struct kit_store *store, uint32_t host, struct tex
 static void hand_out (struct kit_store *store, uint32_t host, struct blob *blob, uint64_t offset)
 {
     uint64_t left = offset < blob->bytes.len ? blob->bytes.len - offset : 0;
-    struct msg_chunk chunk = { .sha256 = blob->file.sha256, .offset = offset, .size_bytes = blob->bytes.len };
+    struct msg_chunk chunk = {
+        .sha256 = blob->file.sha256, .offset = offset, .size_bytes = blob->bytes.len, .spread = blob->spread
+    };
     if (left)
         chunk.bytes = (struct text){ (const char *) blob->bytes.ptr + offset,
                                      (uint32_t) (left < FILE_CHUNK_MAX_BYTES ? left : FILE_CHUNK_MAX_BYTES) };
@@ -214,6 +239,7 @@ struct piece {
     struct kit_store *store;
     uint32_t host;
     struct file_ref file;
+    bool spread;
     uint64_t offset, size_bytes;
     char *bytes;
     uint32_t len;
@@ -261,7 +287,8 @@ static void piece_done (void *owner)
     struct msg_chunk chunk = { .sha256 = piece->file.sha256,
                                .offset = piece->offset,
                                .size_bytes = piece->size_bytes,
-                               .bytes = { piece->bytes, piece->len } };
+                               .bytes = { piece->bytes, piece->len },
+                               .spread = piece->spread && piece->len };
     store->waiting[piece->host].reading = false;
     if (!store->closing && piece->err.code)
         kit_store_refuse (store, piece->host, piece->file.sha256, piece->offset, text_of (piece->err.text));
@@ -276,40 +303,109 @@ static void begin_piece (struct kit_store *store, uint32_t host, const struct bl
     if (store->waiting[host].reading)
         return;
     struct piece *piece = mem_alloc (sizeof (*piece));
-    *piece = (struct piece){ .store = store, .host = host, .file = blob->file, .offset = offset };
+    *piece =
+        (struct piece){ .store = store, .host = host, .file = blob->file, .spread = blob->spread, .offset = offset };
     store->waiting[host].reading = workqueue_submit (store->workqueue, piece_work, piece_done, piece);
     if (!store->waiting[host].reading)
         mem_free (piece);
 }
 
-void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask)
+static void give_piece (struct kit_store *store, uint32_t host, struct blob *blob, uint64_t offset)
 {
-    struct blob *blob = kit_store_find (store, ask->sha256);
-    if (blob == NULL) {
-        kit_store_refuse (store, host, ask->sha256, ask->offset,
-                          TEXT_LIT ("the plan of this run has no file with this sha256"));
-    } else if (blob->is_wheel) {
-        begin_piece (store, host, blob, ask->offset);
+    if (blob->is_wheel) {
+        begin_piece (store, host, blob, offset);
     } else if (blob->kept) {
-        hand_out (store, host, blob, ask->offset);
+        hand_out (store, host, blob, offset);
     } else {
         store->waiting[host].blob = blob;
-        store->waiting[host].offset = ask->offset;
+        store->waiting[host].offset = offset;
         if (!blob->reading)
             begin_reading (store, blob);
     }
 }
 
+/* ---- files that hosts give to one another ---- */
+
+/* What hosts keep for others, they keep for one attempt. */
+static void note_pass (struct kit_store *store, const struct attempt_key *pass)
+{
+    if (record_equal (&attempt_key_record, &store->pass, pass))
+        return;
+    store->pass = *pass;
+    spread_begin (store->spread);
+    for (uint32_t i = 0; i < store->n; i++)
+        spread_file_clear (&store->blobs[i].at_hosts);
+}
+
+static void note_listener (struct kit_store *store, uint32_t host, struct blob *blob, const struct msg_fetch *said)
+{
+    struct listener *listener = &store->listeners[host];
+    listener->port = text_to_c (said->key, listener->key, sizeof listener->key) ? said->port : 0;
+    spread_have (store->spread, &blob->at_hosts, host, listener->port != 0);
+}
+
+/* False: the coordinator gives the piece itself. */
+static bool send_elsewhere (struct kit_store *store, uint32_t host, struct blob *blob, uint64_t now_ms)
+{
+    uint32_t giver = SPREAD_COORDINATOR;
+    struct msg_chunk chunk = { .sha256 = blob->file.sha256, .spread = true };
+    enum spread_word word = spread_want (store->spread, &blob->at_hosts, host, now_ms, &giver);
+    if (word == SPREAD_SEND)
+        return false;
+    if (word == SPREAD_ASK)
+        chunk.giver = (struct giver){ store->plan_hosts[giver].address, store->listeners[giver].port,
+                                      text_of (store->listeners[giver].key) };
+    store->answer (store->owner, host, &chunk);
+    return true;
+}
+
+/* False: the piece that it asks for is to be given. */
+static bool is_answered_elsewhere (struct kit_store *store, uint32_t host, struct blob *blob,
+                                   const struct msg_fetch *ask, uint64_t now_ms)
+{
+    spread_go_on (store->spread, host, now_ms);
+    switch (ask->word) {
+    case SAY_HAVE: note_listener (store, host, blob, ask); return true;
+    case SAY_GOING: return true;
+    case SAY_WANT: return ask->offset == 0 && send_elsewhere (store, host, blob, now_ms);
+    case SAY_FAILED:
+    case SAY_DAMAGED: break;
+    }
+    uint32_t giver = spread_fail (store->spread, host, ask->word == SAY_DAMAGED);
+    if (giver != SPREAD_COORDINATOR)
+        store->complain (store->owner, giver, host, ask->word == SAY_DAMAGED);
+    return false;
+}
+
+void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask,
+                       const struct attempt_key *pass, uint64_t now_ms)
+{
+    struct blob *blob = kit_store_find (store, ask->sha256);
+    if (store->spread)
+        note_pass (store, pass);
+    if (blob == NULL)
+        kit_store_refuse (store, host, ask->sha256, ask->offset,
+                          TEXT_LIT ("the plan of this run has no file with this sha256"));
+    else if (!blob->spread || !is_answered_elsewhere (store, host, blob, ask, now_ms))
+        give_piece (store, host, blob, ask->offset);
+}
+
 /* ---- life ---- */
 
-struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer, void *owner,
-                                  struct err *err)
+struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer,
+                                  kit_complain_fn *complain, void *owner, struct err *err)
 {
     struct kit_store *store = mem_alloc (sizeof (*store));
     store->hosts = plan->hosts.n;
     store->waiting = mem_array (plan->hosts.n, sizeof (*store->waiting));
     store->answer = answer;
+    store->complain = complain;
     store->owner = owner;
+    store->plan_hosts = plan->hosts.items;
+    if (plan->hosts.n > SPREAD_HOSTS_LEAST && !plan->start.sends_all) {
+        store->spread = spread_make (plan->hosts.n);
+        store->listeners = mem_array (plan->hosts.n, sizeof *store->listeners);
+    }
     name_files (store, plan);
     store->workqueue = workqueue_open (loop, err);
     if (store->workqueue)
@@ -324,8 +420,12 @@ void kit_store_close (struct kit_store *store)
         return;
     store->closing = true;
     workqueue_close (store->workqueue);
-    for (uint32_t i = 0; i < store->n; i++)
+    for (uint32_t i = 0; i < store->n; i++) {
         buf_release (&store->blobs[i].bytes);
+        spread_file_clear (&store->blobs[i].at_hosts);
+    }
+    spread_destroy (store->spread);
+    mem_free (store->listeners);
     mem_free (store->blobs);
     mem_free (store->waiting);
     mem_free (store);

@@ -155,6 +155,32 @@ rungs:
             "data.txt", "lib/__init__.py", "lib/deep.py", "part.py", "run.sh", "train.py"))],
                          sorted((str(path.relative_to(kit)) for path in kit.rglob("*") if path.is_file() and path.suffix != ".pyc"), key=lambda name: (not name.startswith("sliceup/"), name)))
 
+    def spread_run(self, **more):
+        """A run on twelve hosts, with a folder of 6 MiB that none of them has, and how many hosts asked other hosts."""
+        ladder, data = self.share / "large.yaml", self.share / "step" / "data"
+        data.parent.mkdir()
+        data.write_bytes(os.urandom(6 << 20))
+        ladder.write_text("ladder: large\nrungs:\n  - {id: look, command: [sha256sum, data], folder: step}\n")
+        ended = self.lab.sliceup("run", self.lab.slice(hosts=more.pop("hosts", 12), ladder=str(ladder), **more))
+        self.passes(ended)
+        self.assertEqual(1, self.lab.sliceup("logs", "--raw").out.count(sha256(data)), "equal output of all is shown once")
+        self.assertEqual(12, len(self.folders()))
+        self.nothing_is_left()
+        return ended, sum("asks the host at" in (folder / "worker.log").read_text() for folder in self.folders())
+
+    def test_hosts_give_large_files_to_one_another(self):
+        _, asked = self.spread_run()
+        self.assertIn(asked, range(4, 13)) # four at a time ask the coordinator, the rest whoever has it
+
+    def test_the_coordinator_sends_all_where_hosts_are_not_to_be_asked(self):
+        self.assertEqual(0, self.spread_run(coordinator={"spread_files": False})[1])
+
+    def test_hosts_that_do_not_reach_each_other_get_all_from_the_coordinator(self):
+        hosts = [{"name": f"h{i}", "address": "192.0.2.1"} for i in range(12)]
+        ended, asked = self.spread_run(hosts=hosts)
+        self.assertGreater(asked, 0)
+        self.assertIn("no file within 5 s, so the coordinator gives it", ended.out + ended.err)
+
     def test_a_file_that_changed_since_the_plan_is_not_run(self):
         own = self.own()
         run = self.lab.start("run", self.lab.slice(hosts=2, ladder=self.ladder_of(self.waits(), self.rung_of(own))))

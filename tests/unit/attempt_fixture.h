@@ -93,10 +93,11 @@ static inline bool take_chunk (void *owner, const struct output_chunk *chunk)
     return true;
 }
 
-static inline bool take_ask (void *owner, const struct msg_fetch *ask)
+static inline bool take_ask (void *owner, const struct msg_fetch *ask, const struct giver *giver)
 {
     struct bench *bench = owner;
-    bench->ask = (struct msg_fetch){ text_copy (&bench->arena, ask->sha256), ask->offset };
+    assert_null (giver);
+    bench->ask = (struct msg_fetch){ .sha256 = text_copy (&bench->arena, ask->sha256), .offset = ask->offset };
     bench->asked = true;
     bench->asks++;
     return true;
@@ -115,7 +116,7 @@ static inline void answer_ask (struct bench *bench)
         chunk.bytes = (struct text){ held.ptr + chunk.offset, left < 100 ? left : 100 };
         chunk.size_bytes = held.len;
     }
-    attempt_receive_chunk (bench->attempt, &chunk, bench_now_ms (bench));
+    attempt_receive_chunk (bench->attempt, &chunk, false, bench_now_ms (bench));
 }
 
 static inline void take_event (struct bench *bench, const struct attempt_event *event)
@@ -190,7 +191,7 @@ static inline void bench_open (struct bench *bench)
                                                .owner = bench,
                                                .directory = bench->directory,
                                                .output = take_chunk,
-                                               .fetch = take_ask,
+                                               .fetches = { .ask = take_ask, .owner = bench },
                                                .stop_ms = 300,
                                                .log_bytes = 1 << 20 };
     bench->run = (struct msg_run){ .key = { 2, PASS_ONCE, 1 },

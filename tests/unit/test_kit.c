@@ -14,7 +14,8 @@ struct bench {
     struct text content[3];
     struct kit kit;
     struct err err;
-    struct msg_fetch asked; /* the last */
+    struct msg_fetch asked, said; /* the last */
+    struct text asked_host;       /* empty: the coordinator */
     uint32_t asks;
     bool blocked; /* nothing can be sent */
 };
@@ -280,14 +281,26 @@ TEST_ON (b, a_restore_reads_the_pins_of_its_kit)
 
 /* ---- fetching ---- */
 
-static bool take_ask (void *owner, const struct msg_fetch *ask)
+/* `asked`: of whom the piece is wanted now. What is only said to the coordinator is in `said`. */
+static bool take_ask (void *owner, const struct msg_fetch *ask, const struct giver *giver)
 {
     struct bench *bench = owner;
+    struct msg_fetch *to = ask->word == SAY_GOING ? &bench->said : &bench->asked;
     if (bench->blocked)
         return false;
-    bench->asked = (struct msg_fetch){ text_copy (&bench->arena, ask->sha256), ask->offset };
+    *to = *ask;
+    to->sha256 = text_copy (&bench->arena, ask->sha256);
+    bench->asked_host = giver ? text_copy (&bench->arena, giver->address) : (struct text){ 0 };
     bench->asks++;
     return true;
+}
+
+static void take_have (void *owner, const struct msg_fetch *have, const char *path)
+{
+    struct bench *bench = owner;
+    bench->said = *have;
+    bench->said.sha256 = text_copy (&bench->arena, have->sha256);
+    assert_int_equal (access (path, F_OK), 0);
 }
 
 static struct fetch *begin (struct bench *bench)
@@ -296,7 +309,8 @@ static struct fetch *begin (struct bench *bench)
     struct msg_run run = { .rung.kind = PROGRAM_CANARY };
     run.rung.files.items = bench->list.items;
     run.rung.files.n = bench->list.n;
-    struct fetch *fetch = fetch_start (&run, kit->missing.items, kit->missing.n, bench->directory, take_ask, bench, T0);
+    struct fetch *fetch = fetch_start (&run, kit->missing.items, kit->missing.n, bench->directory,
+                                       &(struct fetch_calls){ take_ask, take_have, bench }, T0);
     fetch_poll (fetch, T0);
     return fetch;
 }
@@ -320,11 +334,11 @@ TEST_ON (b, pieces_become_files_whatever_is_repeated)
             assert_true (text_equal (b->asked.sha256, b->list.items[i].file.sha256) && b->asked.offset == from);
             struct msg_chunk next = piece (b, i, from, 10), early = piece (b, i, from + 1, 10);
             struct msg_chunk other = piece (b, 2 - i, 5, 3);
-            fetch_take (fetch, &early, T0);
+            fetch_take (fetch, &early, false, T0);
             if (i != 1)
-                fetch_take (fetch, &other, T0);
-            fetch_take (fetch, &next, T0);
-            fetch_take (fetch, &next, T0);
+                fetch_take (fetch, &other, false, T0);
+            fetch_take (fetch, &next, false, T0);
+            fetch_take (fetch, &next, false, T0);
         }
     assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
     assert_int_equal (find (b)->missing.n, 0);
@@ -340,7 +354,7 @@ TEST_ON (b, what_a_worker_left_half_written_stops_nobody)
     assert_int_equal (atomic_file_write (half.ptr, "ha", 2, 0400, NULL), 0);
     struct fetch *fetch = begin (b);
     struct msg_chunk all = piece (b, 0, 0, 100);
-    fetch_take (fetch, &all, T0);
+    fetch_take (fetch, &all, false, T0);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
     assert_int_equal (access (half.ptr, F_OK), -1);
     assert_int_equal (find (b)->missing.n, 0);
@@ -351,9 +365,10 @@ TEST_ON (b, a_name_that_leaves_the_folder_is_not_fetched)
 {
     struct msg_run run = { .rung.kind = PROGRAM_CANARY };
     struct text missing = TEXT_LIT ("../escaped"), problem;
-    struct fetch *fetch = fetch_start (&run, &missing, 1, b->directory, take_ask, b, T0);
+    struct fetch *fetch = fetch_start (&run, &missing, 1, b->directory, &(struct fetch_calls){ take_ask, take_have, b },
+                                       T0);
     struct msg_chunk all = { .sha256 = missing, .size_bytes = 1, .bytes = TEXT_LIT ("x") };
-    fetch_take (fetch, &all, T0);
+    fetch_take (fetch, &all, false, T0);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
     has (problem.ptr, "no valid sha256 or name");
     fetch_destroy (fetch);
@@ -366,7 +381,7 @@ TEST_ON (b, an_empty_file_is_one_piece)
     b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
     struct fetch *fetch = begin (b);
     struct msg_chunk all = piece (b, 0, 0, 10);
-    fetch_take (fetch, &all, T0);
+    fetch_take (fetch, &all, false, T0);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_DONE);
     assert_int_equal (find (b)->missing.n, 0);
     fetch_destroy (fetch);
@@ -411,8 +426,8 @@ TEST_ON (b, silence_ends_it_and_progress_does_not)
 {
     struct fetch *fetch = begin (b);
     struct msg_chunk first = piece (b, 0, 0, 10), nothing = piece (b, 0, 10, 0);
-    fetch_take (fetch, &first, T0 + FETCH_SILENCE_MS - 1);
-    fetch_take (fetch, &nothing, T0 + FETCH_SILENCE_MS);
+    fetch_take (fetch, &first, false, T0 + FETCH_SILENCE_MS - 1);
+    fetch_take (fetch, &nothing, false, T0 + FETCH_SILENCE_MS);
     fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
     fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
@@ -424,7 +439,7 @@ TEST_ON (b, a_refusal_ends_it_in_the_coordinators_words)
 {
     struct fetch *fetch = begin (b);
     struct msg_chunk refusal = { .sha256 = b->list.items[0].file.sha256, .problem = TEXT_LIT ("it was changed") };
-    fetch_take (fetch, &refusal, T0);
+    fetch_take (fetch, &refusal, false, T0);
     fails_with (fetch, "from the coordinator: it was changed");
 }
 
@@ -434,11 +449,112 @@ TEST_ON (b, a_lie_ends_it_and_nothing_is_kept)
     struct msg_chunk lie = piece (b, 0, 0, 100);
     lie.bytes = TEXT_LIT ("another content\n");
     lie.size_bytes = lie.bytes.len;
-    fetch_take (fetch, &lie, T0);
+    fetch_take (fetch, &lie, false, T0);
     fails_with (fetch, "has another sha256 than the plan names");
     fetch = begin (b);
     lie.size_bytes = 3;
-    fetch_take (fetch, &lie, T0);
+    fetch_take (fetch, &lie, false, T0);
     fails_with (fetch, "more bytes than the file has");
     assert_int_equal (find (b)->missing.n, 3);
+}
+
+/* ---- files of other hosts ---- */
+
+static struct fetch *begin_of_host (struct bench *bench)
+{
+    bench->list.n = 2;
+    struct fetch *fetch = begin (bench);
+    struct msg_chunk told = { .sha256 = bench->list.items[0].file.sha256,
+                              .spread = true,
+                              .giver = { TEXT_LIT ("10.0.0.7"), 4711, TEXT_LIT ("key") } };
+    fetch_take (fetch, &told, false, T0);
+    assert_text (bench->asked_host, "10.0.0.7");
+    assert_int_equal (bench->asked.offset, 0);
+    return fetch;
+}
+
+static void comes_from_coordinator (struct bench *bench, struct fetch *fetch, enum fetch_word word, uint64_t now_ms)
+{
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
+    assert_int_equal (bench->asked_host.len, 0);
+    assert_int_equal (bench->asked.word, word);
+    assert_int_equal (bench->asked.offset, 0);
+    struct msg_chunk all = piece (bench, 0, 0, 100);
+    all.spread = true;
+    fetch_take (fetch, &all, false, now_ms);
+    assert_int_equal (bench->said.word, SAY_HAVE);
+    assert_int_equal (bench->asked.word, SAY_WANT); /* of the next file */
+    fetch_destroy (fetch);
+}
+
+TEST_ON (b, a_file_comes_from_the_host_that_is_named)
+{
+    struct fetch *fetch = begin_of_host (b);
+    struct msg_chunk first = piece (b, 0, 0, 10), rest = piece (b, 0, 10, 100), late = piece (b, 0, 10, 3);
+    fetch_take (fetch, &first, true, T0 + 4 * SECOND);
+    assert_int_equal (b->said.word, SAY_GOING); /* so that its place is kept */
+    fetch_take (fetch, &late, false, T0 + 4 * SECOND);
+    assert_int_equal (b->asked.offset, 10);
+    fetch_take (fetch, &rest, true, T0 + 8 * SECOND);
+    assert_int_equal (b->said.word, SAY_HAVE);
+    assert_int_equal (b->said.offset, b->content[0].len);
+    assert_int_equal (b->asked_host.len, 0);
+    assert_text (b->asked.sha256, b->list.items[1].file.sha256.ptr);
+    fetch_destroy (fetch);
+}
+
+TEST_ON (b, a_host_that_is_silent_is_left)
+{
+    struct fetch *fetch = begin_of_host (b);
+    struct msg_chunk first = piece (b, 0, 0, 10);
+    fetch_take (fetch, &first, true, T0 + SECOND);
+    for (uint64_t now_ms = T0; now_ms < T0 + SECOND + FETCH_HOST_SILENCE_MS; now_ms += 100)
+        fetch_poll (fetch, now_ms);
+    assert_text (b->asked_host, "10.0.0.7");
+    assert_true (fetch_deadline_ms (fetch) <= T0 + SECOND + FETCH_HOST_SILENCE_MS);
+    fetch_poll (fetch, T0 + SECOND + FETCH_HOST_SILENCE_MS);
+    comes_from_coordinator (b, fetch, SAY_FAILED, T0 + 7 * SECOND);
+}
+
+TEST_ON (b, a_host_without_it_is_left_at_once)
+{
+    struct fetch *fetch = begin_of_host (b);
+    struct msg_chunk refusal = { .sha256 = b->list.items[0].file.sha256, .problem = TEXT_LIT ("no") };
+    fetch_take (fetch, &refusal, true, T0);
+    comes_from_coordinator (b, fetch, SAY_FAILED, T0);
+}
+
+TEST_ON (b, a_host_that_sends_too_much_is_left)
+{
+    struct fetch *fetch = begin_of_host (b);
+    struct msg_chunk more = piece (b, 0, 0, 100);
+    more.size_bytes = UINT64_MAX;
+    fetch_take (fetch, &more, true, T0);
+    comes_from_coordinator (b, fetch, SAY_FAILED, T0);
+}
+
+TEST_ON (b, wrong_bytes_of_a_host_are_told_and_nothing_of_them_is_kept)
+{
+    struct fetch *fetch = begin_of_host (b);
+    struct msg_chunk lie = piece (b, 0, 0, 100);
+    lie.bytes = TEXT_LIT ("another content\n");
+    lie.size_bytes = lie.bytes.len;
+    fetch_take (fetch, &lie, true, T0);
+    comes_from_coordinator (b, fetch, SAY_DAMAGED, T0);
+}
+
+TEST_ON (b, who_waits_for_a_place_asks_again_and_is_not_silent)
+{
+    struct fetch *fetch = begin (b);
+    struct msg_chunk wait = { .sha256 = b->list.items[0].file.sha256, .spread = true };
+    for (uint64_t now_ms = T0; now_ms < T0 + 3 * FETCH_SILENCE_MS; now_ms += 500) {
+        uint32_t asks = b->asks;
+        fetch_take (fetch, &wait, false, now_ms);
+        fetch_poll (fetch, now_ms + 499);
+        assert_int_equal (b->asks, asks);
+        fetch_poll (fetch, now_ms + 500);
+        assert_int_equal (b->asks, asks + 1);
+    }
+    assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
+    fetch_destroy (fetch);
 }

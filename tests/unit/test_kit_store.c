@@ -1,10 +1,19 @@
 /* links: coordinator_run */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "common/io/atomic_file.h"
 #include "common/io/clock.h"
 #include "coordinator/run/driver_private.h"
 #include "test.h"
 
-enum { HOSTS = 4, TIMEOUT_MS = 30000, BIG_BYTES = 100 * 1000, LARGE = 17 }; /* of the largest: more than are kept */
+enum {
+    HOSTS = 12,
+    FEW = 4,
+    TIMEOUT_MS = 30000,
+    BIG_BYTES = 100 * 1000,
+    LARGE = 17
+}; /* of the largest: more than are kept */
 
 /* A plan of two files, on disk, and what each host was answered. */
 struct bench {
@@ -17,7 +26,7 @@ struct bench {
     struct plan plan;
     struct kit_store *store;
     struct text content[2];
-    uint32_t answers, wanted;
+    uint32_t answers, wanted, complaints, damaged;
     struct msg_chunk last[HOSTS];
     uint64_t until_ms;
 };
@@ -29,6 +38,16 @@ static void take_answer (void *owner, uint32_t host, const struct msg_chunk *chu
     assert_true (record_check (msg_record_of_kind (MSG_CHUNK), chunk, NULL));
     record_copy (msg_record_of_kind (MSG_CHUNK), &bench->last[host], chunk, &bench->arena);
     bench->answers++;
+}
+
+static const struct attempt_key first_pass = { .attempt = 1 };
+
+static void take_complaint (void *owner, uint32_t giver, uint32_t host, bool damaged)
+{
+    struct bench *bench = owner;
+    assert_true (giver < bench->plan.hosts.n && host < bench->plan.hosts.n);
+    bench->complaints++;
+    bench->damaged += damaged;
 }
 
 static void pass (void *owner)
@@ -71,13 +90,13 @@ static void bench_open (struct bench *bench)
     bench->rung.files.items = bench->files;
     bench->rung.files.n = 2;
     bench->plan.hosts.items = bench->hosts;
-    bench->plan.hosts.n = HOSTS;
+    bench->plan.hosts.n = FEW;
     bench->plan.rungs.items = &bench->rung;
     bench->plan.rungs.n = 1;
     bench->loop = loop_open (NULL);
     assert_non_null (bench->loop);
     loop_set_iteration_fn (bench->loop, pass, bench);
-    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
+    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, take_complaint, bench, NULL);
     assert_non_null (bench->store);
 }
 
@@ -103,7 +122,7 @@ static void wait_for_answers (struct bench *bench, uint32_t wanted)
 static const struct msg_chunk *ask (struct bench *bench, uint32_t host, uint32_t file, uint64_t offset)
 {
     struct msg_fetch fetch = { .sha256 = bench->files[file].file.sha256, .offset = offset };
-    kit_store_answer (bench->store, host, &fetch);
+    kit_store_answer (bench->store, host, &fetch, &first_pass, 0);
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[host];
 }
@@ -143,10 +162,11 @@ TEST_ON (b, only_what_the_plan_names_is_served)
     struct digest digest = digest_of ("secret", 6);
     static const char *const asked[] = { "", "/etc/passwd", "../file0.py" };
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) });
+        kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) }, &first_pass, 0);
         has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     }
-    kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) });
+    kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) }, &first_pass,
+                      0);
     has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     assert_int_equal (b->answers, 4);
 }
@@ -174,10 +194,11 @@ TEST_ON (b, what_was_read_once_is_served_as_planned)
 TEST_ON (b, hosts_that_wait_are_all_answered_once)
 {
     for (int times = 0; times < 3; times++)
-        for (uint32_t host = 0; host < HOSTS; host++)
-            kit_store_answer (b->store, host, &(struct msg_fetch){ b->files[0].file.sha256, host });
-    wait_for_answers (b, HOSTS);
-    for (uint32_t host = 0; host < HOSTS; host++)
+        for (uint32_t host = 0; host < FEW; host++)
+            kit_store_answer (b->store, host, &(struct msg_fetch){ .sha256 = b->files[0].file.sha256, .offset = host },
+                              &first_pass, 0);
+    wait_for_answers (b, FEW);
+    for (uint32_t host = 0; host < FEW; host++)
         assert_int_equal (b->last[host].offset, host);
 }
 
@@ -196,12 +217,13 @@ static void use_large_files (struct bench *bench)
     }
     bench->rung = (struct rung){ .files = { files, LARGE } };
     kit_store_close (bench->store);
-    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, bench, NULL);
+    bench->store = kit_store_open (bench->loop, &bench->plan, take_answer, take_complaint, bench, NULL);
 }
 
 static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
 {
-    kit_store_answer (bench->store, 0, &(struct msg_fetch){ bench->rung.files.items[file].file.sha256, 0 });
+    kit_store_answer (bench->store, 0, &(struct msg_fetch){ .sha256 = bench->rung.files.items[file].file.sha256 },
+                      &first_pass, 0);
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[0];
 }
@@ -234,7 +256,7 @@ TEST_ON (b, a_wheel_comes_piece_by_piece_from_the_disk)
     kit_store_close (b->store);
     b->plan.pins.wheels.items = &wheel;
     b->plan.pins.wheels.n = 1;
-    b->store = kit_store_open (b->loop, &b->plan, take_answer, b, NULL);
+    b->store = kit_store_open (b->loop, &b->plan, take_answer, take_complaint, b, NULL);
     b->files[0].file.sha256 = wheel.file.sha256;
     assert_int_equal (ask (b, 0, 0, 0)->size_bytes, size_bytes);
     assert_int_equal (b->last[0].bytes.len, FILE_CHUNK_MAX_BYTES);
@@ -254,14 +276,81 @@ TEST_ON (b, the_table_of_signatures_is_served)
     assert_int_equal (atomic_file_write (table.path.ptr, "table", 5, 0600, NULL), 0);
     kit_store_close (b->store);
     b->plan.signature_table = table;
-    b->store = kit_store_open (b->loop, &b->plan, take_answer, b, NULL);
+    b->store = kit_store_open (b->loop, &b->plan, take_answer, take_complaint, b, NULL);
     b->files[0].file.sha256 = table.sha256;
     assert_text (ask (b, 1, 0, 0)->bytes, "table");
 }
 
+/* ---- files that hosts give to one another ---- */
+
+/* More hosts than the coordinator serves alone, and a file of 4 MiB of them to be given on. */
+static void use_many_hosts (struct bench *b, struct kit_file *wheel)
+{
+    *wheel = (struct kit_file){
+        TEXT_LIT ("w.whl"), { text_format (&b->arena, "%s/w.whl", b->directory), text_format (&b->arena, "%064d", 7) }
+    };
+    int fd = open (wheel->file.path.ptr, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal (ftruncate (fd, 4 << 20), 0);
+    close (fd);
+    kit_store_close (b->store);
+    b->plan.pins.wheels.items = wheel;
+    b->plan.pins.wheels.n = 1;
+    b->plan.hosts.n = HOSTS;
+    for (uint32_t i = 0; i < HOSTS; i++)
+        b->hosts[i].address = text_format (&b->arena, "10.0.0.%u", i);
+    b->store = kit_store_open (b->loop, &b->plan, take_answer, take_complaint, b, NULL);
+}
+
+static const struct msg_chunk *say (struct bench *b, uint32_t host, const struct msg_fetch *what, uint64_t now_ms)
+{
+    kit_store_answer (b->store, host, what, &first_pass, now_ms);
+    wait_for_answers (b, b->answers + (b->answers == b->wanted));
+    return &b->last[host];
+}
+
+TEST_ON (b, a_host_that_has_it_is_asked_by_others)
+{
+    struct kit_file wheel;
+    use_many_hosts (b, &wheel);
+    const struct msg_fetch want = { .sha256 = wheel.file.sha256 };
+    const struct msg_fetch have = { want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT ("key") };
+    for (uint32_t host = 0; host < 4; host++) {
+        assert_int_equal (say (b, host, &want, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
+        assert_true (b->last[host].spread);
+    }
+    const struct msg_chunk *chunk = say (b, 4, &want, 0);
+    assert_true (chunk->spread && !chunk->bytes.len && !chunk->giver.port); /* ask again */
+    kit_store_answer (b->store, 2, &have, &first_pass, 0);
+    chunk = say (b, 4, &want, 0);
+    assert_text (chunk->giver.address, "10.0.0.2");
+    assert_int_equal (chunk->giver.port, 4711);
+    assert_text (chunk->giver.key, "key");
+    const struct msg_fetch failed = { .sha256 = want.sha256, .word = SAY_DAMAGED };
+    assert_int_equal (say (b, 4, &failed, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
+    assert_int_equal (b->damaged, 1);
+    assert_int_equal (say (b, 5, &want, 0)->giver.port, 0); /* and nobody is sent there again */
+    const struct attempt_key second = { .attempt = 2 };
+    kit_store_answer (b->store, 2, &have, &second, 0);
+    kit_store_answer (b->store, 5, &want, &second, 0);
+    wait_for_answers (b, b->answers);
+    assert_int_equal (b->last[5].giver.port, 4711); /* of a new pass */
+}
+
+TEST_ON (b, the_coordinator_sends_to_all_where_the_user_wants_that)
+{
+    struct kit_file wheel;
+    b->plan.start.sends_all = true;
+    use_many_hosts (b, &wheel);
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        assert_int_equal (say (b, host, &(struct msg_fetch){ .sha256 = wheel.file.sha256 }, 0)->bytes.len,
+                          FILE_CHUNK_MAX_BYTES);
+        assert_false (b->last[host].spread);
+    }
+}
+
 TEST_ON (b, closing_answers_nobody)
 {
-    kit_store_answer (b->store, 0, &(struct msg_fetch){ b->files[0].file.sha256, 0 });
+    kit_store_answer (b->store, 0, &(struct msg_fetch){ .sha256 = b->files[0].file.sha256 }, &first_pass, 0);
     kit_store_close (b->store);
     b->store = NULL;
     assert_int_equal (b->answers, 0);

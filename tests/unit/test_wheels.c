@@ -107,8 +107,9 @@ TEST_ON (b, another_file_at_the_same_path_is_not_used)
     assert_int_equal (find (b, missing), 1);
 }
 
-static bool receive (void *owner, const struct msg_fetch *ask)
+static bool receive (void *owner, const struct msg_fetch *ask, const struct giver *giver)
 {
+    assert_null (giver);
     struct bench *b = owner;
     b->asked = *ask;
     b->asks++;
@@ -125,14 +126,14 @@ static void serve (struct bench *b, struct fetch *fetch, uint32_t i, struct text
     assert_text (b->asked.sha256, b->wheels[i].file.sha256);
     chunk.bytes.ptr = content.ptr + b->asked.offset;
     chunk.bytes.len = left < FILE_CHUNK_MAX_BYTES ? (uint32_t) left : FILE_CHUNK_MAX_BYTES;
-    fetch_take (fetch, &chunk, 0);
+    fetch_take (fetch, &chunk, false, 0);
 }
 
 static struct fetch *begin (struct bench *b)
 {
     struct text missing[2];
     uint32_t n = find (b, missing);
-    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, receive, b, 0);
+    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, &(struct fetch_calls){ receive, NULL, b }, 0);
     fetch_poll (fetch, 0);
     return fetch;
 }
@@ -172,7 +173,7 @@ TEST_ON (b, more_than_a_wheel_may_be_is_refused)
     struct fetch *fetch = begin (b);
     struct msg_chunk chunk = { .sha256 = b->asked.sha256, .size_bytes = 3, .bytes = TEXT_LIT ("four") };
     struct text problem;
-    fetch_take (fetch, &chunk, 0);
+    fetch_take (fetch, &chunk, false, 0);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
     assert_has (problem.ptr, "more bytes than the file has");
     fetch_destroy (fetch);
@@ -195,11 +196,12 @@ TEST_ON (b, a_name_that_leaves_the_folder_is_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         b->wheels[1].name = text_of (bad[i]);
         assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &t->err), -1);
-        struct fetch *fetch = fetch_start (&b->run, &b->wheels[1].file.sha256, 1, b->directory, receive, b, 0);
+        struct fetch *fetch = fetch_start (&b->run, &b->wheels[1].file.sha256, 1, b->directory,
+                                           &(struct fetch_calls){ receive, NULL, b }, 0);
         struct msg_chunk all = { .sha256 = b->wheels[1].file.sha256,
                                  .size_bytes = b->content[1].len,
                                  .bytes = b->content[1] };
-        fetch_take (fetch, &all, 0);
+        fetch_take (fetch, &all, false, 0);
         assert_int_equal (fetch_state (fetch, NULL), FETCH_FAILED);
         fetch_destroy (fetch);
     }

@@ -384,11 +384,11 @@ static void turn_fetch (struct attempt *attempt, uint64_t now_ms)
     attempt->fetch = NULL;
 }
 
-void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms)
+void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms)
 {
     if (attempt->step != STEP_FETCHING)
         return;
-    fetch_take (attempt->fetch, chunk, now_ms);
+    fetch_take (attempt->fetch, chunk, of_host, now_ms);
     turn_fetch (attempt, now_ms);
 }
 
@@ -540,6 +540,11 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
 struct attempt_key attempt_which (const struct attempt *attempt)
 {
     return attempt->run.key;
+}
+
+struct text attempt_address (const struct attempt *attempt)
+{
+    return attempt->run.address;
 }
 
 void attempt_destroy (struct attempt *attempt)

@@ -22,9 +22,9 @@ struct attempt_context {
     uint64_t stop_ms, log_bytes, device_wait_ms; /* struct limits */
     struct clock_offset clock_offset;            /* of this host's clock against the coordinator's */
     struct preload *preload;
-    output_fn *output;       /* takes chunks of output */
-    fetch_request_fn *fetch; /* asks the coordinator for a piece of a file */
+    output_fn *output; /* takes chunks of output */
     void *owner;
+    struct fetch_calls fetches;
 };
 
 enum attempt_event_kind {
@@ -53,14 +53,15 @@ void attempt_look (struct attempt *attempt, uint64_t now_ms);
 /* Reports `ending`, unless the program ended by itself and said so, or had failed before (except by SIGTERM, SIGINT or
  * SIGHUP just before this worker was TERMINATED). Repeating it matters only for `hard`. */
 void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struct text why, uint64_t now_ms);
-/* Takes a piece of a file; ignores pieces that it does not wait for. */
-void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, uint64_t now_ms);
+/* Takes a piece of a file, from the coordinator or another host; ignores pieces that it does not wait for. */
+void attempt_receive_chunk (struct attempt *attempt, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms);
 /* Call it at every pass of the loop. */
 void attempt_poll (struct attempt *attempt, uint64_t now_ms);
 uint64_t attempt_deadline_ms (const struct attempt *attempt);
 /* The next event; false: none. Texts live until the next call. */
 bool attempt_next (struct attempt *attempt, struct attempt_event *event);
 struct attempt_key attempt_which (const struct attempt *attempt);
+struct text attempt_address (const struct attempt *attempt); /* of this host, for other hosts */
 /* <directory>/<folder>/<rung>.<pass>.<attempt><suffix>: numbers and words of our own only. */
 struct text attempt_file_path (struct arena *arena, const char *directory, const char *folder,
                                const struct attempt_key *key, const char *suffix);

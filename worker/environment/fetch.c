@@ -11,6 +11,8 @@
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
+/* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. */
+enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000 };
 
 struct wanted {
     struct text sha256, path;
@@ -22,8 +24,11 @@ struct fetch {
     struct arena arena;
     struct wanted files[FETCH_FILES_MAX];
     uint32_t n, at; /* files[at] is on its way */
-    fetch_request_fn *fn;
-    void *owner;
+    struct fetch_calls calls;
+    struct giver giver;   /* port 0: the coordinator */
+    enum fetch_word word; /* for the coordinator, of files[at] */
+    uint64_t told_ms;     /* when it was last told that a host gives the file */
+    bool spread;
     int fd;           /* of files[at], beside its place; -1: nothing came of it */
     struct text part; /* its path */
     struct digest_state *digest;
@@ -61,15 +66,14 @@ static struct wanted wanted_of (const struct msg_run *run, struct text sha256, c
 }
 
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
-                           const char *directory, fetch_request_fn *fn, void *owner, uint64_t now_ms)
+                           const char *directory, const struct fetch_calls *calls, uint64_t now_ms)
 {
     assert (missing_n > 0 && missing_n <= FETCH_FILES_MAX);
     struct fetch *fetch = mem_alloc (sizeof *fetch);
     for (uint32_t i = 0; i < missing_n; i++)
         fetch->files[i] = wanted_of (run, missing[i], directory, &fetch->arena);
     fetch->n = missing_n;
-    fetch->fn = fn;
-    fetch->owner = owner;
+    fetch->calls = *calls;
     fetch->ask_at_ms = fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     fetch->fd = -1;
@@ -121,6 +125,18 @@ static int file_put_in_place (struct fetch *fetch, const struct digest *is, int 
                : 0;
 }
 
+/* Nothing of it stays. */
+static void file_drop (struct fetch *fetch)
+{
+    if (fetch->fd < 0)
+        return;
+    (void) digest_end (fetch->digest);
+    close (fetch->fd);
+    unlink (fetch->part.ptr); /* what stays is removed by the next that begins */
+    fetch->fd = -1;
+    fetch->bytes = 0;
+}
+
 /* -1: its sha256 differs, or the disk fails; nothing of it stays then. */
 static int file_end (struct fetch *fetch, struct err *err)
 {
@@ -138,11 +154,7 @@ void fetch_destroy (struct fetch *fetch)
 {
     if (!fetch)
         return;
-    if (fetch->fd >= 0) {
-        (void) digest_end (fetch->digest);
-        close (fetch->fd);
-        unlink (fetch->part.ptr); /* what stays is removed by the next that begins */
-    }
+    file_drop (fetch);
     arena_release (&fetch->arena);
     mem_free (fetch);
 }
@@ -163,33 +175,99 @@ static void go_on (struct fetch *fetch, uint64_t now_ms)
     fetch_poll (fetch, now_ms);
 }
 
+/* The coordinator sends it from its first byte, so that one host alone answers for all bytes of a file. */
+static void host_leave (struct fetch *fetch, enum fetch_word why, uint64_t now_ms)
+{
+    file_drop (fetch);
+    fetch->giver = (struct giver){ 0 };
+    fetch->word = why;
+    go_on (fetch, now_ms);
+}
+
+static void host_begin (struct fetch *fetch, const struct giver *giver, uint64_t now_ms)
+{
+    file_drop (fetch);
+    fetch->giver = (struct giver){ text_copy (&fetch->arena, giver->address), giver->port,
+                                   text_copy (&fetch->arena, giver->key) };
+    fetch->told_ms = now_ms;
+    go_on (fetch, now_ms);
+}
+
+static void tell_have (struct fetch *fetch, uint64_t bytes)
+{
+    const struct wanted *file = &fetch->files[fetch->at];
+    const struct msg_fetch have = { .sha256 = file->sha256, .offset = bytes, .word = SAY_HAVE };
+    fetch->calls.have (fetch->calls.owner, &have, file->to.ptr);
+}
+
 static void fetch_keep (struct fetch *fetch, uint64_t now_ms)
 {
     struct err err = { 0 };
-    if (file_end (fetch, &err) < 0)
-        fetch_fail (fetch, text_of (err.text));
-    else if (++fetch->at == fetch->n)
+    uint64_t bytes = fetch->bytes;
+    if (file_end (fetch, &err) < 0) {
+        if (fetch->giver.port && err.code == ERR_DAMAGE)
+            host_leave (fetch, SAY_DAMAGED, now_ms);
+        else
+            fetch_fail (fetch, text_of (err.text));
+        return;
+    }
+    if (fetch->spread)
+        tell_have (fetch, bytes);
+    fetch->giver = (struct giver){ 0 };
+    fetch->word = SAY_WANT;
+    fetch->spread = false;
+    if (++fetch->at == fetch->n)
         fetch->state = FETCH_DONE;
     else
         go_on (fetch, now_ms);
 }
 
+static bool chunk_is_too_long (const struct fetch *fetch, const struct msg_chunk *chunk)
+{
+    return chunk->size_bytes > fetch->files[fetch->at].bytes_max || fetch->bytes + chunk->bytes.len > chunk->size_bytes;
+}
+
 static int fetch_add (struct fetch *fetch, const struct msg_chunk *chunk, struct err *err)
 {
-    if (chunk->size_bytes > fetch->files[fetch->at].bytes_max || fetch->bytes + chunk->bytes.len > chunk->size_bytes)
+    if (chunk_is_too_long (fetch, chunk))
         return err_set (err, ERR_PARSE, "the coordinator sent more bytes than the file has");
     return file_add (fetch, chunk->bytes, err);
 }
 
-void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms)
+static bool is_awaited (const struct fetch *fetch, const struct msg_chunk *chunk, bool of_host)
+{
+    return fetch->state == FETCH_GOING && of_host == (fetch->giver.port != 0) &&
+           text_equal (chunk->sha256, fetch->files[fetch->at].sha256) && chunk->offset == fetch->bytes;
+}
+
+static void wait_for_place (struct fetch *fetch, uint64_t now_ms)
+{
+    fetch->received_ms = now_ms;
+    fetch->again_ms = AGAIN_FIRST_MS;
+    fetch->ask_at_ms = now_ms + WAITING_AGAIN_MS;
+}
+
+/* What another host sends is its word alone: nothing of it ends the fetch. */
+static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *chunk)
+{
+    return chunk->problem.len || !chunk->bytes.len || chunk_is_too_long (fetch, chunk);
+}
+
+void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms)
 {
     struct err err = { 0 };
-    if (fetch->state != FETCH_GOING || !text_equal (chunk->sha256, fetch->files[fetch->at].sha256) ||
-        chunk->offset != fetch->bytes)
+    if (!is_awaited (fetch, chunk, of_host))
         return; /* repeated, or late */
-    fetch->refused = chunk->problem.len > 0;
-    if (fetch->refused)
+    fetch->spread |= chunk->spread;
+    fetch->refused = chunk->problem.len > 0 && !of_host;
+    if (of_host && host_is_wrong (fetch, chunk))
+        host_leave (fetch, SAY_FAILED, now_ms);
+    else if (fetch->refused)
         fetch_fail (fetch, chunk->problem);
+    else if (chunk->giver.port && !of_host && fetch->bytes == 0)
+        host_begin (fetch, &chunk->giver, now_ms);
+    else if (chunk->spread && !chunk->bytes.len)
+        wait_for_place (fetch, now_ms);
     else if (fetch_add (fetch, chunk, &err) < 0)
         fetch_fail (fetch, text_of (err.text));
     else if (fetch->bytes == chunk->size_bytes)
@@ -198,10 +276,18 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t no
         go_on (fetch, now_ms);
 }
 
+static bool fetch_say (struct fetch *fetch, enum fetch_word word, const struct giver *giver)
+{
+    struct msg_fetch piece = { .sha256 = fetch->files[fetch->at].sha256, .offset = fetch->bytes, .word = word };
+    return fetch->calls.ask (fetch->calls.owner, &piece, giver);
+}
+
 static void fetch_ask (struct fetch *fetch, uint64_t now_ms)
 {
-    struct msg_fetch piece = { .sha256 = fetch->files[fetch->at].sha256, .offset = fetch->bytes };
-    if (!fetch->fn (fetch->owner, &piece)) {
+    bool of_host = fetch->giver.port != 0;
+    if (of_host && now_ms >= fetch->told_ms + GOING_MS && fetch_say (fetch, SAY_GOING, NULL))
+        fetch->told_ms = now_ms;
+    if (!fetch_say (fetch, of_host ? SAY_WANT : fetch->word, of_host ? &fetch->giver : NULL)) {
         fetch->ask_at_ms = now_ms + UNSENT_AGAIN_MS;
         return;
     }
@@ -209,11 +295,18 @@ static void fetch_ask (struct fetch *fetch, uint64_t now_ms)
     fetch->again_ms = fetch->again_ms * 2 < AGAIN_MOST_MS ? fetch->again_ms * 2 : AGAIN_MOST_MS;
 }
 
+static uint64_t silent_ms (const struct fetch *fetch)
+{
+    return fetch->received_ms + (fetch->giver.port ? FETCH_HOST_SILENCE_MS : FETCH_SILENCE_MS);
+}
+
 void fetch_poll (struct fetch *fetch, uint64_t now_ms)
 {
     if (fetch->state != FETCH_GOING)
         return;
-    if (now_ms >= fetch->received_ms + FETCH_SILENCE_MS)
+    if (now_ms >= silent_ms (fetch) && fetch->giver.port)
+        host_leave (fetch, SAY_FAILED, now_ms);
+    else if (now_ms >= silent_ms (fetch))
         fetch_fail (
             fetch, text_format (
                        &fetch->arena,
@@ -225,10 +318,7 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms)
 
 uint64_t fetch_deadline_ms (const struct fetch *fetch)
 {
-    uint64_t silent_ms = fetch->received_ms + FETCH_SILENCE_MS;
-    if (fetch->state != FETCH_GOING)
-        return 0;
-    return fetch->ask_at_ms < silent_ms ? fetch->ask_at_ms : silent_ms;
+    return fetch->state == FETCH_GOING ? least_u64 (fetch->ask_at_ms, silent_ms (fetch)) : 0;
 }
 
 enum fetch_state fetch_state (const struct fetch *fetch, struct text *problem)

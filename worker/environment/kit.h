@@ -48,26 +48,38 @@ bool wheels_name_is_good (struct text name);
 
 /* ---- fetch.c ---- */
 
-/* Fetches files from the coordinator into the worker's folder, one piece at a time.
+/* Fetches files from the coordinator, or from the host that it names, into the worker's folder, one piece at a time. A
+ * host that sends nothing for some seconds, or other bytes, is left, and the file comes from the coordinator.
  *
  * Level-triggered like everything else: the piece that is wanted is asked for again until it comes, so that a request
  * or an answer may be lost, repeated or late. A file is kept once its sha256 is that of the plan; a file that cannot be
  * fetched ends the fetch with an error sentence. Each goes to the disk as it comes, so memory
  * holds one piece. Knows no sockets; time is given. Main thread only. */
 
-enum { FETCH_SILENCE_MS = 60 * 1000 /* without a new piece: it ends */, FETCH_FILES_MAX = KIT_FILES_MAX + WHEELS_MAX };
+enum {
+    FETCH_SILENCE_MS = 60 * 1000, /* without a new piece: it ends */
+    FETCH_HOST_SILENCE_MS = 5000, /* the same of another host: it is left */
+    FETCH_FILES_MAX = KIT_FILES_MAX + WHEELS_MAX
+};
 
-/* Asks the coordinator; false: that cannot be said right now. */
-typedef bool fetch_request_fn (void *owner, const struct msg_fetch *ask);
+/* What a fetch asks of its owner. */
+struct fetch_calls {
+    /* Asks another host, or without one the coordinator; false: that cannot be said right now. */
+    bool (*ask) (void *owner, const struct msg_fetch *ask, const struct giver *giver);
+    /* A file that hosts give to one another is here, as a whole. */
+    void (*have) (void *owner, const struct msg_fetch *ask, const char *path);
+    void *owner;
+};
 
 enum fetch_state { FETCH_GOING, FETCH_DONE, FETCH_FAILED };
 
 struct fetch;
-/* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and `owner` stay the caller's. */
+/* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and what `calls` has stay the caller's. */
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
-                           const char *directory, fetch_request_fn *fn, void *owner, uint64_t now_ms);
+                           const char *directory, const struct fetch_calls *calls, uint64_t now_ms);
 void fetch_destroy (struct fetch *fetch); /* NULL is fine */
-void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms);
+/* A piece from another host, or from the coordinator; one that is not awaited is passed over. */
+void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms);
 void fetch_poll (struct fetch *fetch, uint64_t now_ms);
 uint64_t fetch_deadline_ms (const struct fetch *fetch);
 /* FAILED: `*problem` says why; it lives as long as the fetch. `problem` may be NULL. */

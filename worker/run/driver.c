@@ -147,6 +147,7 @@ struct driver {
     struct attempt_context context;
     struct result_store kept;
     struct containment *containment;
+    struct host_files *host_files;
     struct sender sender;
     struct arena decoded;
     const char *told_to_end; /* why; NULL: not told */
@@ -169,11 +170,22 @@ static bool send_output (void *owner, const struct output_chunk *chunk)
     return sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
 }
 
-static bool send_fetch (void *owner, const struct msg_fetch *ask)
+static bool send_fetch (void *owner, const struct msg_fetch *ask, const struct giver *giver)
 {
     struct driver *driver = owner;
     struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
+    if (giver)
+        return host_files_ask (driver->host_files, ask, giver);
     return member_session (driver->member) && sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
+}
+
+/* Lost, nobody asks here: the coordinator gives the file to others itself. */
+static void offer_file (void *owner, const struct msg_fetch *have, const char *path)
+{
+    struct driver *driver = owner;
+    struct msg_fetch said = *have;
+    host_files_offer (driver->host_files, attempt_address (driver->attempt), path, &said);
+    (void) send_fetch (driver, &said, NULL);
 }
 
 /* ---- effects ---- */
@@ -182,6 +194,7 @@ static void start_attempt (struct driver *driver, const struct msg_run *run)
 {
     const struct limits *limits = member_limits (driver->member);
     assert (!driver->attempt);
+    host_files_close (driver->host_files);
     driver->context.stop_ms = limits->stop_ms;
     driver->context.log_bytes = limits->log_bytes;
     driver->context.device_wait_ms = limits->device_wait_ms;
@@ -281,7 +294,14 @@ static void take_bulk_frame (struct driver *driver, struct text bytes)
     if (!read_frame (driver, bytes, &msg) || msg.kind != MSG_CHUNK || !text_equal (msg.run_id, run_id) ||
         msg.epoch < member_epoch (driver->member) || !driver->attempt)
         return;
-    attempt_receive_chunk (driver->attempt, &msg.of.chunk, clock_boot_ms ());
+    attempt_receive_chunk (driver->attempt, &msg.of.chunk, false, clock_boot_ms ());
+}
+
+static void take_piece_of_host (void *owner, const struct msg_chunk *chunk)
+{
+    struct driver *driver = owner;
+    if (driver->attempt)
+        attempt_receive_chunk (driver->attempt, chunk, true, clock_boot_ms ());
 }
 
 /* Returns how many. The descriptors are edge-triggered, so it reads them to the end at every pass. */
@@ -297,6 +317,7 @@ static uint32_t take_frames (struct driver *driver)
         take_bulk_frame (driver, bytes);
         n++;
     }
+    n += host_files_take (driver->host_files, take_piece_of_host, driver);
     return n + spoke_frames_remain (driver->spoke, LINK_CONTROL) + spoke_frames_remain (driver->spoke, LINK_BULK);
 }
 
@@ -458,8 +479,9 @@ static int driver_open_all (struct driver *driver, const char *version, struct e
                                                 .directory = join->directory,
                                                 .preload = preload_make (driver->loop, join->directory),
                                                 .output = send_output,
-                                                .fetch = send_fetch,
-                                                .owner = driver };
+                                                .owner = driver,
+                                                .fetches = { send_fetch, offer_file, driver } };
+    driver->host_files = host_files_make (driver->loop, join, driver->log);
     memcpy (driver->context.trusted, join->trusted, sizeof join->trusted);
     loop_set_iteration_fn (driver->loop, driver_pass, driver);
     return 0;
@@ -469,6 +491,7 @@ static void driver_close_all (struct driver *driver)
 {
     attempt_destroy (driver->attempt);
     preload_destroy (driver->context.preload);
+    host_files_destroy (driver->host_files);
     exec_set_containment (NULL);
     containment_close (driver->containment);
     member_destroy (driver->member);

@@ -7,8 +7,10 @@
 
 #include "common/io/link.h"
 #include "common/io/log.h"
+#include "common/io/loop.h"
 #include "common/io/proc.h"
 #include "worker/attempt/command.h"
+#include "worker/environment/kit.h"
 
 #define JOIN_WAY_FILE "way" /* in the worker's folder: "<control port> <bulk port>" of 127.0.0.1 */
 enum { JOIN_WAIT_MS = 60 * 1000, JOIN_LINE_MAX_BYTES = 8 * 1024 };
@@ -92,5 +94,19 @@ int ticket_load (struct ticket *ticket, const char *path, struct err *err);
 
 /* Call it on the main thread, before any other was started. 0: it ended as told. */
 int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err);
+
+/* Large files that hosts give to one another. The coordinator alone says who asks whom; messages are `fetch` and `chunk`, as with
+ * it. This host opens a port for others with the first file that is here as a whole, and closes it before the next attempt.
+ * Who asks holds the whole against the plan's sha256, so that nobody has to trust this host. Main thread only. */
+struct host_files;
+struct host_files *host_files_make (struct loop *loop, const struct join_config *join, const struct log *log);
+void host_files_destroy (struct host_files *files); /* NULL is fine */
+void host_files_close (struct host_files *files);   /* forgets what it offers and whom it asks */
+bool host_files_ask (struct host_files *files, const struct msg_fetch *ask, const struct giver *giver);
+/* Says in `have` where others get the file; nowhere, if no port can be opened. `address`: this host's, in the plan. */
+void host_files_offer (struct host_files *files, struct text address, const char *path, struct msg_fetch *have);
+/* Answers what others asked, and hands out what was asked for. Returns how many frames came; call it until 0. */
+typedef void host_files_fn (void *owner, const struct msg_chunk *chunk);
+uint32_t host_files_take (struct host_files *files, host_files_fn *fn, void *owner);
 
 #endif

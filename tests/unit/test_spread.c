@@ -1,0 +1,180 @@
+/* links: coordinator_run */
+#include "coordinator/run/driver_private.h"
+#include "test.h"
+
+enum { MANY = 16384, FILE_MS = 2000, AGAIN_MS = 500, STEP_MS = 100, LIMIT_MS = 3600 * 1000 };
+
+/* A slice whose hosts all want one file, and take FILE_MS for it, wherever it comes from. */
+struct bench {
+    struct spread *spread;
+    struct spread_file file;
+    uint32_t hosts, sent, most_given;
+    uint32_t giver[MANY], given[MANY];
+    uint64_t done_ms[MANY], next_ms[MANY]; /* done_ms 0: it has no place */
+    bool has[MANY], dies[MANY], lies[MANY], unreached, quick;
+};
+
+static void bench_open (struct bench *bench)
+{
+    bench->hosts = 1024;
+}
+
+static void bench_close (struct bench *bench)
+{
+    spread_file_clear (&bench->file);
+    spread_destroy (bench->spread);
+}
+
+TEST_FIXTURE (struct bench, bench_open, bench_close)
+
+static void host_wants (struct bench *b, uint32_t host, uint64_t now_ms)
+{
+    enum spread_word word = spread_want (b->spread, &b->file, host, now_ms, &b->giver[host]);
+    b->next_ms[host] = now_ms + AGAIN_MS;
+    if (word == SPREAD_WAIT)
+        return;
+    b->done_ms[host] = now_ms + (b->quick && word == SPREAD_SEND ? STEP_MS : FILE_MS);
+    b->giver[host] = word == SPREAD_SEND ? SPREAD_COORDINATOR : b->giver[host];
+    if (word == SPREAD_SEND) {
+        b->sent++;
+    } else {
+        assert_true (b->has[b->giver[host]]);
+        uint32_t given = ++b->given[b->giver[host]];
+        b->most_given = given > b->most_given ? given : b->most_given;
+    }
+}
+
+static void host_ends (struct bench *b, uint32_t host)
+{
+    uint32_t giver = b->giver[host];
+    bool lied = giver != SPREAD_COORDINATOR && (b->unreached || b->lies[giver]);
+    b->done_ms[host] = 0;
+    if (giver != SPREAD_COORDINATOR)
+        b->given[giver]--;
+    if (lied) {
+        assert_int_equal (spread_fail (b->spread, host, !b->unreached), giver);
+        assert_int_equal (spread_fail (b->spread, host, !b->unreached), SPREAD_COORDINATOR);
+        b->done_ms[host] = UINT64_MAX; /* the coordinator sends it at once */
+        b->sent++;
+    } else {
+        b->has[host] = true;
+        spread_have (b->spread, &b->file, host, true);
+    }
+}
+
+/* Returns when all that do not die have it. */
+static uint64_t all_get_it (struct bench *b)
+{
+    uint64_t now_ms = 1000, left = b->hosts;
+    b->spread = spread_make (b->hosts);
+    for (; left && now_ms < LIMIT_MS; now_ms += STEP_MS) {
+        left = 0;
+        for (uint32_t i = 0; i < b->hosts; i++) {
+            bool over = b->has[i] || b->dies[i] || b->done_ms[i] == UINT64_MAX;
+            if (b->dies[i] && !b->giver[i] && now_ms == 1000)
+                host_wants (b, i, now_ms); /* holds a place, and is never heard again */
+            left += !over;
+            if (over)
+                continue;
+            if (b->done_ms[i])
+                spread_go_on (b->spread, i, now_ms);
+            if (b->done_ms[i] && b->done_ms[i] <= now_ms)
+                host_ends (b, i);
+            else if (!b->done_ms[i] && b->next_ms[i] <= now_ms)
+                host_wants (b, i, now_ms);
+        }
+    }
+    assert_int_equal (left, 0);
+    return now_ms;
+}
+
+/* In each turn of FILE_MS each that has it gives it to four more: log5 of the hosts, and a little for who asks late. */
+TEST_ON (b, what_the_coordinator_sends_grows_with_the_logarithm)
+{
+    all_get_it (b);
+    assert_in_range (b->sent, 4, 4 * 8);
+    assert_true (b->most_given <= SPREAD_AT_ONCE);
+}
+
+TEST_ON (b, also_to_the_largest_slice)
+{
+    b->hosts = MANY;
+    uint64_t ms = all_get_it (b);
+    assert_in_range (b->sent, 4, 4 * 8);
+    assert_true (ms < 60 * 1000);
+}
+
+TEST_ON (b, a_coordinator_that_is_faster_than_all_hosts_does_not_send_to_all)
+{
+    b->quick = true;
+    all_get_it (b);
+    assert_in_range (b->sent, 4, 24);
+}
+
+TEST_ON (b, places_of_the_dead_are_given_away)
+{
+    for (uint32_t i = 0; i < 6; i++)
+        b->dies[i] = true;
+    assert_true (all_get_it (b) < 90 * 1000);
+}
+
+TEST_ON (b, who_lies_is_asked_no_more)
+{
+    for (uint32_t i = 0; i < b->hosts; i += 64)
+        b->lies[i] = true;
+    all_get_it (b);
+    assert_in_range (b->sent, 16, 16 * SPREAD_AT_ONCE + 64);
+}
+
+TEST_ON (b, wrong_bytes_are_no_sign_that_hosts_do_not_reach_each_other)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        b->lies[i] = true;
+    all_get_it (b);
+    assert_true (b->sent < b->hosts / 4);
+}
+
+TEST_ON (b, where_hosts_do_not_reach_each_other_the_coordinator_sends_to_all_at_once)
+{
+    b->unreached = true;
+    assert_true (all_get_it (b) < 20 * 1000);
+    assert_true (b->sent >= b->hosts);
+}
+
+TEST_ON (b, the_same_answer_while_the_place_is_held)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    spread_have (b->spread, &b->file, 7, true);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_ASK);
+        assert_int_equal (giver, 7);
+    }
+    for (uint32_t host = 10; host < 13; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+    for (uint32_t host = 13; host < 17; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_SEND);
+    assert_int_equal (spread_want (b->spread, &b->file, 17, 1000, &giver), SPREAD_WAIT);
+    spread_have (b->spread, &b->file, 9, false); /* has it, and gives it to nobody */
+    assert_int_equal (spread_want (b->spread, &b->file, 17, 1000, &giver), SPREAD_ASK);
+    assert_int_equal (giver, 7);
+}
+
+TEST_ON (b, a_new_pass_knows_of_nobody)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    spread_have (b->spread, &b->file, 7, true);
+    assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_ASK);
+    spread_begin (b->spread);
+    spread_file_clear (&b->file);
+    assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_SEND);
+}
+
+TEST_ON (b, who_says_it_again_and_again_fills_no_memory)
+{
+    b->spread = spread_make (b->hosts);
+    for (uint32_t i = 0; i < 3 * b->hosts; i++)
+        spread_have (b->spread, &b->file, 7, true);
+    assert_int_equal (b->file.n, b->hosts);
+}
