@@ -1,7 +1,8 @@
 #include "common/conf/address.h"
 
-#include <arpa/inet.h>
 #include <string.h>
+
+#include "common/model/plan.h"
 
 enum { NAME_BYTES = 255, PORT_DIGITS_MAX = 5 };
 
@@ -10,22 +11,10 @@ static bool address_is_word (struct text word, const char *also)
     return word.len > 0 && word.len <= NAME_BYTES && word.ptr[0] != '-' && text_span (word, also) == word.len;
 }
 
-static bool is_ip (struct text address, int family)
-{
-    char c_address[INET6_ADDRSTRLEN];
-    struct in6_addr parsed;
-    return text_to_c (address, c_address, sizeof c_address) && inet_pton (family, c_address, &parsed) == 1;
-}
-
-bool address_is_ip (struct text address)
-{
-    return is_ip (address, AF_INET) || is_ip (address, AF_INET6);
-}
-
 bool address_is_good (struct text address)
 {
     bool has_colon = address.len > 0 && memchr (address.ptr, ':', address.len);
-    return has_colon ? is_ip (address, AF_INET6) : address_is_word (address, "._-");
+    return has_colon ? address_is_ip (address) : address_is_word (address, "._-");
 }
 
 bool host_key_alias_is_good (struct text alias)

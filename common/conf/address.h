@@ -8,8 +8,7 @@
 #include "common/base/text.h"
 
 bool address_is_good (struct text address); /* a host name, an IPv4 or an IPv6 address */
-bool address_is_ip (struct text address);
-bool address_is_any (struct text address); /* 0.0.0.0 or ::, which stand for all addresses of a machine */
+bool address_is_any (struct text address);  /* 0.0.0.0 or ::, which stand for all addresses of a machine */
 /* OpenSSH may keep a host key under any word without a blank, a comma or a wildcard. gcloud's hold '+' and '/'. */
 bool host_key_alias_is_good (struct text alias);
 bool port_is_good (struct text digits); /* 1 to 65535 */

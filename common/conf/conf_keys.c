@@ -166,9 +166,9 @@ static const struct conf_key coordinator_keys[COORDINATOR_KEYS] = {
                                 "connection that started it; `auto` by itself if that works within 3 s, else "
                                 "through ssh. Only with launcher `ssh`." },
     [COORDINATOR_SPREAD] = { "spread_files", KEY_BOOL, .fallback = "true",
-                             .help = "Above 8 hosts, hosts give files of 4 MiB and more to one another, at any free "
-                                     "port that is open while a rung's files are on their way; `false`: this machine "
-                                     "sends every file to every host." },
+                             .help = "Above 8 hosts, hosts give files of 4 MiB and more to one another, each at a free "
+                                     "port, which is open until its next rung begins; `false`: this machine sends "
+                                     "every file to every host." },
 };
 
 static const struct conf_key on_end_keys[ON_END_KEYS] = {

@@ -115,8 +115,8 @@ bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *byt
 
 /* ---- between hosts: one listens, others ask it ---- */
 
-/* The key of one that listens is made for it alone and is its secret: who was not told it gets no answer to a handshake,
- * and it is never on a wire. So it is told over links that are authenticated, to those that may ask. */
+/* The key of one that listens is made for it alone and is its secret: who was not told it can complete no handshake, and it
+ * is never on a wire in clear. So it is told over links that are authenticated, to those that may ask. */
 struct peer;
 /* `bytes_max`: of a frame that comes in, 1,024 or more, which the handshake needs. At any port of `address`, or of all IPv4 addresses if that is a name or no address of this machine. */
 struct peer *peer_listen (const char *address, uint32_t bytes_max, struct err *err);

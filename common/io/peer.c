@@ -5,8 +5,7 @@
 #include "common/base/mem.h"
 #include "common/io/socket.h"
 
-/* A stranger without the key holds a descriptor of this host for one handshake. */
-enum { QUEUE_MAX = 16 };
+enum { QUEUE_MAX = 2 }; /* who asks waits for one piece at a time */
 
 struct peer {
     void *context, *socket;

@@ -29,7 +29,7 @@ struct socket_kind {
     int handshake_more_ms; /* beside what every handshake may take: where many come at once */
 };
 /* A side that binds: CURVE server; the ZAP handler decides under `domain` who may connect. No domain: whoever knows its
- * public key, without which CURVE's first message cannot be made (RFC 26). */
+ * public key, without which CURVE's first message cannot be made (RFC 26); nobody, in a process that has a hub. */
 void *socket_open_server (void *context, const struct socket_kind *kind, const char *domain,
                           const struct link_keys *keys, struct err *err);
 /* A side that connects, and connects again for ever. */

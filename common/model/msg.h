@@ -178,13 +178,13 @@ struct msg_look {
 struct msg_lease {
     uint64_t token, ask, term_ms;
 };
-/* Another host that listens for the length of an attempt. */
+/* Another host that listens until its next attempt. */
 struct giver {
     struct text address;
     uint32_t port; /* 0: none */
     struct text key;
 };
-/* Neither bytes, problem nor giver: ask again soon. */
+/* Of a file that is spread neither bytes, problem nor giver: ask again soon. */
 struct msg_chunk {
     struct text sha256; /* as asked for, like the offset */
     uint64_t offset;

@@ -1,4 +1,6 @@
 /* plan.c - the tables of the plan. Keys are for ever: a new field takes the next free one. */
+#include <arpa/inet.h>
+
 #include "common/model/plan.h"
 
 #include <assert.h>
@@ -377,6 +379,14 @@ uint32_t plan_whole (const struct plan *plan)
 bool address_is_loopback (struct text address)
 {
     return text_starts (address, "127.") || text_is (address, "::1") || text_is (address, "localhost");
+}
+
+bool address_is_ip (struct text address)
+{
+    char number[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    return text_to_c (address, number, sizeof number) &&
+           (inet_pton (AF_INET, number, &parsed) == 1 || inet_pton (AF_INET6, number, &parsed) == 1);
 }
 
 uint32_t plan_place (const struct plan *plan, uint32_t rank)

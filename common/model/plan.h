@@ -502,6 +502,7 @@ uint32_t plan_worker_of (const struct plan *plan, uint32_t rank);
 /* " (slice 1)" where these hosts are one or some of several slices, whole; else empty. */
 struct text plan_name_slices (const struct plan *plan, const uint32_t *hosts, uint32_t n, struct arena *arena);
 bool address_is_loopback (struct text address);                /* reachable only on its own machine */
+bool address_is_ip (struct text address);                      /* a number, not a name */
 uint32_t plan_place (const struct plan *plan, uint32_t rank);  /* the rank of a host of the run in the whole slice */
 int plan_rung_index (const struct plan *plan, struct text id); /* or -1 */
 /* NULL: no known failure has this id. */

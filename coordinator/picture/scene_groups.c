@@ -24,10 +24,11 @@ static void sort_hosts (const struct scene *scene, const struct board_verdict_gr
 static struct text fold_names (const struct scene *scene, const struct scene_group *group, struct arena *arena)
 {
     LOCAL_ARENA scratch = { 0 };
-    struct buf out = { .max = 4 * SCENE_NAMES_COLUMNS + 16 };
+    struct buf out = { .max = 4 * SCENE_NAMES_COLUMNS + ERR_TEXT_BYTES };
     const uint32_t *hosts = group->says.hosts.items;
     buf_escaped (&out, plan_fold_hosts (&scene->board->plan, hosts, group->says.hosts.n, UINT32_MAX, &scratch),
                  SCENE_NAMES_COLUMNS);
+    buf_add_text (&out, plan_name_slices (&scene->board->plan, hosts, group->says.hosts.n, &scratch));
     return buf_finish (&out, arena);
 }
 

@@ -121,16 +121,17 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
 void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, bool damaged)
 {
     struct driver *driver = owner;
-    struct text taker = coord_plan (driver->coord)->hosts.items[host].name;
-    remark_queue_add (
-        driver->remarks, giver,
-        text_format (&driver->arena,
-                     damaged ? "gave %.*s a file with another sha256 than the plan names; it is asked no more, and the "
-                               "coordinator gave the file instead: check its memory and disk"
-                             : "gave %.*s no file within 5 s, so the coordinator gives it: check that hosts reach each "
-                               "other, or set coordinator.spread_files: false",
-                     TEXT_ARG (taker)),
-        driver->now_ms);
+    remark_queue_add (driver->remarks, giver,
+                      damaged
+                          ? TEXT_LIT ("gave another host a file with another sha256 than the plan names; it is asked "
+                                      "no more, and the coordinator sends the file: check memory and disk of both")
+                          : TEXT_LIT ("did not give another host a file, so the coordinator sends it: check that "
+                                      "hosts reach each other, or set coordinator.spread_files: false"),
+                      driver->now_ms);
+    if (damaged)
+        remark_queue_add (driver->remarks, host,
+                          TEXT_LIT ("was given a file with another sha256 than the plan names by another host"),
+                          driver->now_ms);
 }
 
 static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
@@ -145,7 +146,8 @@ static void take_bulk (struct driver *driver, uint32_t host, struct text bytes)
     if (msg.kind == MSG_FETCH) {
         struct attempt_key pass = { 0 };
         (void) coord_awaited_hosts (driver->coord, &pass, NULL);
-        kit_store_answer (driver->kits, host, &msg.of.fetch, &pass, driver->now_ms);
+        kit_store_answer (driver->kits, host, &msg.of.fetch, &pass, hub_worker_address (driver->hub, host),
+                          driver->now_ms);
     }
 }
 

@@ -38,9 +38,9 @@ struct kit_store;
 struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer,
                                   kit_complain_fn *complain, void *owner, struct err *err);
 void kit_store_close (struct kit_store *store); /* NULL is fine; sends no more answers */
-/* `pass`: the one that runs. */
+/* `pass`: the one that runs. `from`: the IP address of the host's connection; empty: not known. */
 void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask,
-                       const struct attempt_key *pass, uint64_t now_ms);
+                       const struct attempt_key *pass, const char *from, uint64_t now_ms);
 
 /* ---- spread ---- */
 
@@ -54,8 +54,9 @@ void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_
 enum {
     SPREAD_AT_ONCE = 4, /* from one giver */
     SPREAD_LEASE_MS = 15000,
+    SPREAD_LONGEST_MS = 60000,         /* of a place at the coordinator */
     SPREAD_FILE_LEAST_BYTES = 4 << 20, /* the coordinator alone sends less in the time that asking around takes */
-    SPREAD_HOSTS_LEAST = 2 * SPREAD_AT_ONCE
+    SPREAD_HOSTS_ABOVE = 2 * SPREAD_AT_ONCE
 };
 #define SPREAD_COORDINATOR UINT32_MAX
 
@@ -78,8 +79,8 @@ enum spread_word spread_want (struct spread *spread, struct spread_file *file, u
                               uint32_t *giver);
 void spread_go_on (struct spread *spread, uint32_t host, uint64_t now_ms); /* keeps its place */
 void spread_have (struct spread *spread, struct spread_file *file, uint32_t host, bool gives);
-/* Its giver sent nothing, or wrong bytes: the coordinator sends to this host from now on, and one that sent wrong bytes
- * gives no more. Returns the giver; SPREAD_COORDINATOR: it had none. */
+/* Its giver sent nothing, or wrong bytes: the coordinator sends to this host from now on, and one that sent wrong bytes, or
+ * twice nothing, gives no more. Returns the giver; SPREAD_COORDINATOR: it had none. */
 uint32_t spread_fail (struct spread *spread, uint32_t host, bool damaged);
 
 /* ---- log store ---- */

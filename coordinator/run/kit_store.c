@@ -16,9 +16,10 @@ struct blob {
     struct file_ref file; /* the plan's */
     struct buf bytes;     /* empty and not kept: on disk only */
     bool kept, reading;
-    bool is_wheel; /* too large to be kept: read piece by piece */
-    uint64_t used; /* last use, as a count of questions */
-    bool spread;   /* hosts give it to one another */
+    bool is_wheel;       /* too large to be kept: read piece by piece */
+    uint64_t used;       /* last use, as a count of questions */
+    uint64_t size_bytes; /* when the run began */
+    bool spread;         /* hosts give it to one another */
     struct spread_file at_hosts;
 };
 
@@ -30,8 +31,8 @@ struct question {
 
 /* Where a host gives files to others. */
 struct listener {
-    uint32_t port; /* 0: nowhere */
-    char key[LINK_KEY_BYTES];
+    uint32_t port;
+    char key[LINK_KEY_BYTES], address[NAME_MAX_BYTES + 1];
 };
 
 struct kit_store {
@@ -73,12 +74,12 @@ static void drop_doubles (struct kit_store *store)
     store->n = kept;
 }
 
-static bool is_large (const struct file_ref *file)
+static uint64_t size_of (const struct file_ref *file)
 {
     char path[PATH_MAX_BYTES + 1];
     struct stat status;
-    return text_to_c (file->path, path, sizeof path) && stat (path, &status) == 0 &&
-           status.st_size >= SPREAD_FILE_LEAST_BYTES;
+    bool known = text_to_c (file->path, path, sizeof path) && stat (path, &status) == 0;
+    return known ? (uint64_t) status.st_size : 0;
 }
 
 static void name_files (struct kit_store *store, const struct plan *plan)
@@ -101,7 +102,8 @@ static void name_files (struct kit_store *store, const struct plan *plan)
     drop_doubles (store);
     for (uint32_t i = 0; i < store->n; i++) {
         buf_init (&store->blobs[i].bytes, KIT_FILE_MAX_BYTES);
-        store->blobs[i].spread = store->spread && is_large (&store->blobs[i].file);
+        store->blobs[i].size_bytes = store->spread ? size_of (&store->blobs[i].file) : 0;
+        store->blobs[i].spread = store->blobs[i].size_bytes >= SPREAD_FILE_LEAST_BYTES;
     }
 }
 
@@ -337,23 +339,37 @@ static void note_pass (struct kit_store *store, const struct attempt_key *pass)
         spread_file_clear (&store->blobs[i].at_hosts);
 }
 
-static void note_listener (struct kit_store *store, uint32_t host, struct blob *blob, const struct msg_fetch *said)
+/* By number: to look a name up would hold up the worker that asks. A host behind a carried link seems to be this machine. */
+static bool address_for_hosts (struct text planned, const char *from, char *out, size_t room)
+{
+    if (address_is_ip (planned))
+        return text_to_c (planned, out, room);
+    return *from && !address_is_loopback (text_of (from)) && text_to_c (text_of (from), out, room);
+}
+
+static void note_listener (struct kit_store *store, uint32_t host, struct blob *blob, const struct msg_fetch *said,
+                           const char *from)
 {
     struct listener *listener = &store->listeners[host];
-    listener->port = text_to_c (said->key, listener->key, sizeof listener->key) ? said->port : 0;
-    spread_have (store->spread, &blob->at_hosts, host, listener->port != 0);
+    bool gives = said->port && said->key.len == LINK_KEY_BYTES - 1 &&
+                 address_for_hosts (store->plan_hosts[host].address, from, listener->address,
+                                    sizeof listener->address) &&
+                 text_to_c (said->key, listener->key, sizeof listener->key);
+    if (gives)
+        listener->port = said->port;
+    spread_have (store->spread, &blob->at_hosts, host, gives);
 }
 
 /* False: the coordinator gives the piece itself. */
 static bool send_elsewhere (struct kit_store *store, uint32_t host, struct blob *blob, uint64_t now_ms)
 {
     uint32_t giver = SPREAD_COORDINATOR;
-    struct msg_chunk chunk = { .sha256 = blob->file.sha256, .spread = true };
+    struct msg_chunk chunk = { .sha256 = blob->file.sha256, .size_bytes = blob->size_bytes, .spread = true };
     enum spread_word word = spread_want (store->spread, &blob->at_hosts, host, now_ms, &giver);
     if (word == SPREAD_SEND)
         return false;
     if (word == SPREAD_ASK)
-        chunk.giver = (struct giver){ store->plan_hosts[giver].address, store->listeners[giver].port,
+        chunk.giver = (struct giver){ text_of (store->listeners[giver].address), store->listeners[giver].port,
                                       text_of (store->listeners[giver].key) };
     store->answer (store->owner, host, &chunk);
     return true;
@@ -361,11 +377,11 @@ static bool send_elsewhere (struct kit_store *store, uint32_t host, struct blob 
 
 /* False: the piece that it asks for is to be given. */
 static bool is_answered_elsewhere (struct kit_store *store, uint32_t host, struct blob *blob,
-                                   const struct msg_fetch *ask, uint64_t now_ms)
+                                   const struct msg_fetch *ask, const char *from, uint64_t now_ms)
 {
     spread_go_on (store->spread, host, now_ms);
     switch (ask->word) {
-    case SAY_HAVE: note_listener (store, host, blob, ask); return true;
+    case SAY_HAVE: note_listener (store, host, blob, ask, from); return true;
     case SAY_GOING: return true;
     case SAY_WANT: return ask->offset == 0 && send_elsewhere (store, host, blob, now_ms);
     case SAY_FAILED:
@@ -378,7 +394,7 @@ static bool is_answered_elsewhere (struct kit_store *store, uint32_t host, struc
 }
 
 void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask,
-                       const struct attempt_key *pass, uint64_t now_ms)
+                       const struct attempt_key *pass, const char *from, uint64_t now_ms)
 {
     struct blob *blob = kit_store_find (store, ask->sha256);
     if (store->spread)
@@ -386,7 +402,7 @@ void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_
     if (blob == NULL)
         kit_store_refuse (store, host, ask->sha256, ask->offset,
                           TEXT_LIT ("the plan of this run has no file with this sha256"));
-    else if (!blob->spread || !is_answered_elsewhere (store, host, blob, ask, now_ms))
+    else if (!blob->spread || !is_answered_elsewhere (store, host, blob, ask, from, now_ms))
         give_piece (store, host, blob, ask->offset);
 }
 
@@ -402,7 +418,7 @@ struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, ki
     store->complain = complain;
     store->owner = owner;
     store->plan_hosts = plan->hosts.items;
-    if (plan->hosts.n > SPREAD_HOSTS_LEAST && !plan->start.sends_all) {
+    if (plan->hosts.n > SPREAD_HOSTS_ABOVE && !plan->start.sends_all) {
         store->spread = spread_make (plan->hosts.n);
         store->listeners = mem_array (plan->hosts.n, sizeof *store->listeners);
     }

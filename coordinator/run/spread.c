@@ -4,17 +4,17 @@
 enum { SWEEP_MS = 1000, LOOKED_AT = 64, GIVERS_ENOUGH = 16, FAILURES_OF_ONE = 2, FAILURES_OF_ALL = 3 };
 
 struct spread_host {
-    struct spread_file *file; /* on its way here; NULL: none */
-    uint32_t giver;           /* of it */
-    uint64_t until_ms;        /* then its place is given away */
-    uint32_t given;           /* hosts that it gives something to */
-    uint32_t failures;        /* as a giver */
-    bool alone;               /* asks the coordinator only */
+    struct spread_file *file;    /* on its way here; NULL: none */
+    uint32_t giver;              /* of it */
+    uint64_t began_ms, until_ms; /* then its place is given away */
+    uint32_t given;              /* hosts that it gives something to */
+    uint32_t failures;           /* as a giver */
+    bool alone;                  /* asks the coordinator only */
 };
 
 struct spread {
     struct spread_host *of;
-    uint32_t hosts, failures, worked;
+    uint32_t hosts, worked, failures; /* hosts that got a file from another; hosts that gave nothing */
     uint64_t swept_ms;
 };
 
@@ -64,11 +64,19 @@ static void place_take (struct spread *spread, struct spread_file *file, uint32_
     struct spread_host *taker = &spread->of[host];
     taker->file = file;
     taker->giver = giver;
+    taker->began_ms = now_ms;
     taker->until_ms = now_ms + SPREAD_LEASE_MS;
     if (giver == SPREAD_COORDINATOR)
         file->sent_to++;
     else
         spread->of[giver].given++;
+}
+
+/* One at the coordinator also when it takes long: slow hosts do not hold up the others. */
+static bool place_is_over (const struct spread_host *taker, uint64_t now_ms)
+{
+    return taker->file && (taker->until_ms <= now_ms ||
+                           (taker->giver == SPREAD_COORDINATOR && taker->began_ms + SPREAD_LONGEST_MS <= now_ms));
 }
 
 static void places_sweep (struct spread *spread, uint64_t now_ms)
@@ -77,7 +85,7 @@ static void places_sweep (struct spread *spread, uint64_t now_ms)
         return;
     spread->swept_ms = now_ms;
     for (uint32_t i = 0; i < spread->hosts; i++)
-        if (spread->of[i].file && spread->of[i].until_ms <= now_ms)
+        if (place_is_over (&spread->of[i], now_ms))
             (void) place_leave (spread, i);
 }
 
@@ -122,7 +130,6 @@ enum spread_word spread_want (struct spread *spread, struct spread_file *file, u
         place_take (spread, file, host, *giver, now_ms);
     }
     *giver = taker->giver;
-    spread_go_on (spread, host, now_ms);
     return *giver == SPREAD_COORDINATOR ? SPREAD_SEND : SPREAD_ASK;
 }
 
@@ -134,7 +141,10 @@ void spread_go_on (struct spread *spread, uint32_t host, uint64_t now_ms)
 void spread_have (struct spread *spread, struct spread_file *file, uint32_t host, bool gives)
 {
     spread->worked += place_leave (spread, host) != SPREAD_COORDINATOR;
-    if (!gives || file->n == spread->hosts) /* said more often than once, by one that only harms itself */
+    spread->failures += !gives;
+    for (uint32_t i = 0; i < file->n; i++)
+        gives = gives && file->owners[i] != host;
+    if (!gives)
         return;
     file->owners = mem_room (file->owners, file->n, &file->capacity, 16, sizeof *file->owners);
     file->owners[file->n++] = host;
@@ -143,10 +153,10 @@ void spread_have (struct spread *spread, struct spread_file *file, uint32_t host
 uint32_t spread_fail (struct spread *spread, uint32_t host, bool damaged)
 {
     uint32_t giver = place_leave (spread, host);
+    spread->of[host].alone = true;
     if (giver == SPREAD_COORDINATOR)
         return giver;
-    spread->of[host].alone = true;
+    spread->failures += !damaged && !spread->of[giver].failures;
     spread->of[giver].failures += damaged ? FAILURES_OF_ONE : 1;
-    spread->failures += !damaged;
     return giver;
 }

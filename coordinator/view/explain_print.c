@@ -9,11 +9,18 @@ enum { SENTENCE_COLUMNS = 600, EVIDENCE_COLUMNS = 1200, ANSWERS_SHOWN = 8, LINE_
 
 /* ---- whose fault ---- */
 
-static void explain_put_hosts (struct doc *doc, const struct explain_host_names *hosts, const char *words)
+static void explain_add_hosts (struct doc *doc, const struct explanation *of, const struct explain_host_names *hosts)
+{
+    doc_hosts (doc, hosts->items, hosts->n);
+    receipt_name_slices (of->header, hosts->items, hosts->n, &doc->line);
+}
+
+static void explain_put_hosts (struct doc *doc, const struct explanation *of, const struct explain_host_names *hosts,
+                               const char *words)
 {
     if (hosts->n == 0)
         return;
-    doc_hosts (doc, hosts->items, hosts->n);
+    explain_add_hosts (doc, of, hosts);
     buf_printf (&doc->line, doc->markdown ? " %s" : "  %s", words);
     doc_put (doc, "  ", "");
 }
@@ -24,8 +31,11 @@ static void explain_put_evidence (struct doc *doc, const struct explain_cause *c
     bool of_some = of->hosts.n < cause->hosts.n;
     struct text rest = of->text;
     if (doc->markdown) {
-        if (of_some)
-            explain_put_hosts (doc, &of->hosts, "evidence:");
+        if (of_some) {
+            doc_hosts (doc, of->hosts.items, of->hosts.n);
+            buf_puts (&doc->line, " evidence:");
+            doc_put (doc, NULL, "");
+        }
         doc_code (doc, of->text);
         return;
     }
@@ -52,9 +62,9 @@ static void explain_put_printed (struct doc *doc, const struct explain_cause *ca
 }
 
 /* "h[0-1] failed; whose: the host (certain; disk-full)", "h0 failed, not judged yet; whose: ... so far". */
-static void explain_put_cause (struct doc *doc, const struct explain_cause *cause)
+static void explain_put_cause (struct doc *doc, const struct explanation *of, const struct explain_cause *cause)
 {
-    doc_hosts (doc, cause->hosts.items, cause->hosts.n);
+    explain_add_hosts (doc, of, &cause->hosts);
     buf_printf (&doc->line, doc->markdown ? " %s" : "  %s",
                 cause->outcome ? enum_name_of (&outcome_names, cause->outcome) : "failed, not judged yet");
     failure_print_owner (&doc->line, cause->cause.certainty, cause->cause.owner, cause->cause.else_owner,
@@ -78,15 +88,15 @@ void explain_print_causes (struct doc *doc, const struct explanation *explanatio
              explanation->rung);
     doc_say (doc, "  ran ", "Ran: ", explanation->program);
     for (uint32_t i = 0; i < explanation->causes_n; i++)
-        explain_put_cause (doc, &explanation->causes[i]);
+        explain_put_cause (doc, explanation, &explanation->causes[i]);
     if (!explanation->causes_n)
         doc_say (doc, "  ", "",
                  explanation->preliminary ? TEXT_LIT ("none: no host failed this rung by itself so far")
                                           : TEXT_LIT ("none: no host failed this rung by itself"));
-    explain_put_hosts (doc, &explanation->cascades, "aborted because others failed (cascade)");
-    explain_put_hosts (doc, &explanation->running, "had not ended this rung");
-    explain_put_hosts (doc, &explanation->ended, "ended without an error of their own; not judged yet");
-    explain_put_hosts (doc, &explanation->passed, "passed this rung");
+    explain_put_hosts (doc, explanation, &explanation->cascades, "aborted because others failed (cascade)");
+    explain_put_hosts (doc, explanation, &explanation->running, "had not ended this rung");
+    explain_put_hosts (doc, explanation, &explanation->ended, "ended without an error of their own; not judged yet");
+    explain_put_hosts (doc, explanation, &explanation->passed, "passed this rung");
 }
 
 /* ---- the questions ---- */

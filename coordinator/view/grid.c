@@ -39,7 +39,7 @@ static void draw_hosts (const struct board *board, bool lost, struct doc *doc)
             hosts[n++] = i;
     }
     buf_printf (&doc->line, "%u %s: ", n, lost ? "lost" : "silent");
-    board_print_hosts (board, hosts, n, &doc->line);
+    board_print_whom (board, hosts, n, &doc->line);
     doc->paint = lost ? PAINT_BAD : PAINT_WARN;
     doc_put (doc, n ? "" : NULL, NULL);
     mem_free (hosts);

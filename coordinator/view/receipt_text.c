@@ -70,9 +70,7 @@ static void add_slices (const struct run_header *header, struct buf *out)
     buf_puts (out, header->slices > 1 ? "\n" : "");
 }
 
-/* " (slice 1)" where these hosts, in the order of the run's, are all of one slice or of some, and nobody else. */
-static void add_whole_slices (const struct run_header *header, const struct text *names, uint32_t names_n,
-                              struct buf *out)
+void receipt_name_slices (const struct run_header *header, const struct text *names, uint32_t names_n, struct buf *out)
 {
     LOCAL_BUF whole = { .max = ERR_TEXT_BYTES };
     uint32_t at = 0, found = 0, n;
@@ -217,7 +215,7 @@ static void text_add_line (const struct receipt_line *line, const struct run_hea
         buf_printf (out, "    %-9s%-14s ", rung->pass == PASS_ONCE ? "" : enum_name_of (&pass_names, rung->pass),
                     receipt_line_outcome (rung));
     hostset_fold (line->hosts, line->hosts_n, out);
-    add_whole_slices (header, line->hosts, line->hosts_n, out);
+    receipt_name_slices (header, line->hosts, line->hosts_n, out);
     if (is_part (line) || rung->outcome)
         add_durations (line, out);
     if (!is_part (line) && rung->attempt > 1)

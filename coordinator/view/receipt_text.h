@@ -14,6 +14,9 @@ enum { RECEIPT_LABEL_COLUMNS = 9 };
 void receipt_text_head (const struct slice_receipt *receipt, struct buf *out);
 void receipt_markdown (const struct slice_receipt *receipt, const struct drift_query *drift, struct buf *out);
 
+/* " (slice 1)" where these hosts, in the order of the run's, are all of one slice or of some, and nobody else. */
+void receipt_name_slices (const struct run_header *header, const struct text *names, uint32_t names_n, struct buf *out);
+
 /* Of that, what hosts are: those alike are one line. */
 void receipt_text_hosts (const struct slice_receipt *receipt, struct buf *out);
 

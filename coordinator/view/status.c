@@ -472,7 +472,7 @@ static void stacks_add_group (const struct board *board, const struct stacks_gro
 {
     struct text lines = board->hosts[group->hosts[0]].stand;
     bool framed;
-    board_print_hosts (board, group->hosts, group->n, out);
+    board_print_whom (board, group->hosts, group->n, out);
     buf_escaped_after (out, ": ", stand_print (lines, arena, &framed), 0);
     buf_byte (out, '\n');
     while (lines.len) {

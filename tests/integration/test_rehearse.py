@@ -153,7 +153,10 @@ class SeveralSlices(Rehearsal):
         ended = self.rehearse(self.with_rungs([odd]))
         self.assertEqual(1, ended.status, ended)
         self.assertIn("b-[0-1] (slice 1) failed", ended.out)
-        self.assertIn("b-[0-1] (slice 1) failed", self.lab.sliceup("--home", HOME / "rehearsal", "explain").out)
+        explained = self.lab.sliceup("--home", HOME / "rehearsal", "explain").out
+        self.assertIn("b-[0-1] (slice 1) failed", explained)
+        self.assertRegex(explained, r"whose fault\n.*\n?  b-\[0-1\] \(slice 1\)  failed")
+        self.assertRegex(explained, r"a-\[0-1\] \(slice 0\)  passed this rung")
 
     def test_what_check_says_of_slices(self):
         text = self.SHIPPED.read_text()

@@ -365,7 +365,7 @@ class LabTest(unittest.TestCase):
 
     def nothing_is_left(self, run="last"):
         """Workers may still be leaving when the coordinator has gone; a few seconds, not more."""
-        wait_for(lambda: not self.lab.worker_pids(run), "the workers to be gone", 10)
+        wait_for(lambda: not self.lab.worker_pids(run), "the workers to be gone", 60)
         wait_for(lambda: not self.lab.processes_under(run), "the programs to be gone", 10)
 
     def rungs(self, receipt, host):

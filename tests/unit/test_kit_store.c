@@ -40,6 +40,7 @@ static void take_answer (void *owner, uint32_t host, const struct msg_chunk *chu
     bench->answers++;
 }
 
+#define KEY "0123456789012345678901234567890123456789"
 static const struct attempt_key first_pass = { .attempt = 1 };
 
 static void take_complaint (void *owner, uint32_t giver, uint32_t host, bool damaged)
@@ -122,7 +123,7 @@ static void wait_for_answers (struct bench *bench, uint32_t wanted)
 static const struct msg_chunk *ask (struct bench *bench, uint32_t host, uint32_t file, uint64_t offset)
 {
     struct msg_fetch fetch = { .sha256 = bench->files[file].file.sha256, .offset = offset };
-    kit_store_answer (bench->store, host, &fetch, &first_pass, 0);
+    kit_store_answer (bench->store, host, &fetch, &first_pass, "", 0);
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[host];
 }
@@ -162,11 +163,11 @@ TEST_ON (b, only_what_the_plan_names_is_served)
     struct digest digest = digest_of ("secret", 6);
     static const char *const asked[] = { "", "/etc/passwd", "../file0.py" };
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) }, &first_pass, 0);
+        kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (asked[i]) }, &first_pass, "", 0);
         has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     }
     kit_store_answer (b->store, 2, &(struct msg_fetch){ .sha256 = text_of (digest_hex (&digest, hex)) }, &first_pass,
-                      0);
+                      "", 0);
     has_problem (&b->last[2], "the plan of this run has no file with this sha256");
     assert_int_equal (b->answers, 4);
 }
@@ -196,7 +197,7 @@ TEST_ON (b, hosts_that_wait_are_all_answered_once)
     for (int times = 0; times < 3; times++)
         for (uint32_t host = 0; host < FEW; host++)
             kit_store_answer (b->store, host, &(struct msg_fetch){ .sha256 = b->files[0].file.sha256, .offset = host },
-                              &first_pass, 0);
+                              &first_pass, "", 0);
     wait_for_answers (b, FEW);
     for (uint32_t host = 0; host < FEW; host++)
         assert_int_equal (b->last[host].offset, host);
@@ -223,7 +224,7 @@ static void use_large_files (struct bench *bench)
 static const struct msg_chunk *ask_large (struct bench *bench, uint32_t file)
 {
     kit_store_answer (bench->store, 0, &(struct msg_fetch){ .sha256 = bench->rung.files.items[file].file.sha256 },
-                      &first_pass, 0);
+                      &first_pass, "", 0);
     wait_for_answers (bench, bench->answers + (bench->answers == bench->wanted));
     return &bench->last[0];
 }
@@ -303,7 +304,7 @@ static void use_many_hosts (struct bench *b, struct kit_file *wheel)
 
 static const struct msg_chunk *say (struct bench *b, uint32_t host, const struct msg_fetch *what, uint64_t now_ms)
 {
-    kit_store_answer (b->store, host, what, &first_pass, now_ms);
+    kit_store_answer (b->store, host, what, &first_pass, "", now_ms);
     wait_for_answers (b, b->answers + (b->answers == b->wanted));
     return &b->last[host];
 }
@@ -313,27 +314,68 @@ TEST_ON (b, a_host_that_has_it_is_asked_by_others)
     struct kit_file wheel;
     use_many_hosts (b, &wheel);
     const struct msg_fetch want = { .sha256 = wheel.file.sha256 };
-    const struct msg_fetch have = { want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT ("key") };
+    const struct msg_fetch have = { want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) };
     for (uint32_t host = 0; host < 4; host++) {
         assert_int_equal (say (b, host, &want, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
         assert_true (b->last[host].spread);
     }
     const struct msg_chunk *chunk = say (b, 4, &want, 0);
     assert_true (chunk->spread && !chunk->bytes.len && !chunk->giver.port); /* ask again */
-    kit_store_answer (b->store, 2, &have, &first_pass, 0);
+    kit_store_answer (b->store, 2, &have, &first_pass, "", 0);
     chunk = say (b, 4, &want, 0);
     assert_text (chunk->giver.address, "10.0.0.2");
     assert_int_equal (chunk->giver.port, 4711);
-    assert_text (chunk->giver.key, "key");
+    assert_text (chunk->giver.key, KEY);
+    assert_int_equal (chunk->size_bytes, 4 << 20);
     const struct msg_fetch failed = { .sha256 = want.sha256, .word = SAY_DAMAGED };
     assert_int_equal (say (b, 4, &failed, 0)->bytes.len, FILE_CHUNK_MAX_BYTES);
     assert_int_equal (b->damaged, 1);
     assert_int_equal (say (b, 5, &want, 0)->giver.port, 0); /* and nobody is sent there again */
     const struct attempt_key second = { .attempt = 2 };
-    kit_store_answer (b->store, 2, &have, &second, 0);
-    kit_store_answer (b->store, 5, &want, &second, 0);
+    kit_store_answer (b->store, 2, &have, &second, "", 0);
+    kit_store_answer (b->store, 5, &want, &second, "", 0);
     wait_for_answers (b, b->answers);
     assert_int_equal (b->last[5].giver.port, 4711); /* of a new pass */
+}
+
+/* Otherwise those that hold a place there would ask again for ever. */
+TEST_ON (b, a_host_that_cannot_give_the_next_file_still_gives_this_one)
+{
+    struct kit_file wheel;
+    use_many_hosts (b, &wheel);
+    const struct msg_fetch want = { .sha256 = wheel.file.sha256 };
+    const struct msg_fetch bad[] = { { want.sha256, 4 << 20, SAY_HAVE, 0, TEXT_LIT (KEY) },
+                                     { want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT ("short") } };
+    kit_store_answer (b->store, 2, &(struct msg_fetch){ want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) },
+                      &first_pass, "", 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        kit_store_answer (b->store, 2, &bad[i], &first_pass, "", 0);
+        const struct msg_chunk *chunk = say (b, 4, &want, 0);
+        assert_int_equal (chunk->giver.port, 4711);
+        assert_text (chunk->giver.key, KEY);
+    }
+}
+
+TEST_ON (b, hosts_are_told_of_one_another_by_number)
+{
+    static const struct {
+        const char *planned, *from, *told;
+    } cases[] = {
+        { "10.0.0.2", "10.9.9.9", "10.0.0.2" }, { "fd00::2", "", "fd00::2" }, { "node-2", "10.9.9.9", "10.9.9.9" },
+        { "node-2", "127.0.0.1", "" },          { "node-2", "", "" },         { "localhost", "127.0.0.1", "" }
+    };
+    struct kit_file wheel;
+    use_many_hosts (b, &wheel);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct attempt_key pass = { .attempt = (uint32_t) i + 1 };
+        b->hosts[2].address = text_of (cases[i].planned);
+        kit_store_answer (b->store, 2,
+                          &(struct msg_fetch){ wheel.file.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) }, &pass,
+                          cases[i].from, 0);
+        kit_store_answer (b->store, 4, &(struct msg_fetch){ .sha256 = wheel.file.sha256 }, &pass, "", 0);
+        wait_for_answers (b, b->answers + (b->answers == b->wanted));
+        assert_text (b->last[4].giver.address, cases[i].told);
+    }
 }
 
 TEST_ON (b, the_coordinator_sends_to_all_where_the_user_wants_that)
@@ -350,7 +392,7 @@ TEST_ON (b, the_coordinator_sends_to_all_where_the_user_wants_that)
 
 TEST_ON (b, closing_answers_nobody)
 {
-    kit_store_answer (b->store, 0, &(struct msg_fetch){ .sha256 = b->files[0].file.sha256 }, &first_pass, 0);
+    kit_store_answer (b->store, 0, &(struct msg_fetch){ .sha256 = b->files[0].file.sha256 }, &first_pass, "", 0);
     kit_store_close (b->store);
     b->store = NULL;
     assert_int_equal (b->answers, 0);

@@ -171,10 +171,57 @@ TEST_ON (b, a_new_pass_knows_of_nobody)
     assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_SEND);
 }
 
-TEST_ON (b, who_says_it_again_and_again_fills_no_memory)
+TEST_ON (b, who_says_it_again_and_again_is_one_giver)
 {
+    uint32_t giver = 0;
     b->spread = spread_make (b->hosts);
     for (uint32_t i = 0; i < 3 * b->hosts; i++)
         spread_have (b->spread, &b->file, 7, true);
-    assert_int_equal (b->file.n, b->hosts);
+    spread_have (b->spread, &b->file, 8, true);
+    assert_int_equal (b->file.n, 2);
+    for (uint32_t host = 20; host < 28; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+}
+
+/* The coordinator alone, with as many as ask. */
+static bool sends_to_all (struct bench *b)
+{
+    uint32_t sends = 0, giver;
+    for (uint32_t host = 100; host < 200; host++)
+        sends += spread_want (b->spread, &b->file, host, 1000, &giver) == SPREAD_SEND;
+    return sends == 100;
+}
+
+TEST_ON (b, one_host_that_gives_nothing_does_not_end_it_for_all)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    spread_have (b->spread, &b->file, 7, true);
+    for (uint32_t host = 20; host < 24; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+    for (uint32_t host = 20; host < 24; host++)
+        assert_int_equal (spread_fail (b->spread, host, false), 7);
+    assert_false (sends_to_all (b));
+}
+
+TEST_ON (b, where_no_host_can_open_a_port_the_coordinator_sends_to_all)
+{
+    b->spread = spread_make (b->hosts);
+    for (uint32_t host = 0; host < 3; host++)
+        spread_have (b->spread, &b->file, host, false);
+    assert_true (sends_to_all (b));
+}
+
+TEST_ON (b, hosts_that_take_long_do_not_keep_the_coordinator_for_themselves)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    for (uint32_t host = 0; host < 4; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_SEND);
+    for (uint64_t now_ms = 1000; now_ms < 1000 + SPREAD_LONGEST_MS; now_ms += 1000) {
+        for (uint32_t host = 0; host < 4; host++)
+            spread_go_on (b->spread, host, now_ms);
+        assert_int_equal (spread_want (b->spread, &b->file, 9, now_ms, &giver), SPREAD_WAIT);
+    }
+    assert_int_equal (spread_want (b->spread, &b->file, 9, 1000 + SPREAD_LONGEST_MS, &giver), SPREAD_SEND);
 }

@@ -11,8 +11,9 @@
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
-/* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. */
-enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000 };
+/* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. A host
+ * that gives less than 256 KiB a second is left. */
+enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000, LATE_MS = 1000, HOST_BYTES_A_MS = 256 };
 
 struct wanted {
     struct text sha256, path;
@@ -25,9 +26,10 @@ struct fetch {
     struct wanted files[FETCH_FILES_MAX];
     uint32_t n, at; /* files[at] is on its way */
     struct fetch_calls calls;
-    struct giver giver;   /* port 0: the coordinator */
-    enum fetch_word word; /* for the coordinator, of files[at] */
-    uint64_t told_ms;     /* when it was last told that a host gives the file */
+    struct giver giver;             /* port 0: the coordinator */
+    enum fetch_word word;           /* for the coordinator, of files[at] */
+    uint64_t told_ms;               /* when it was last told that a host gives the file */
+    uint64_t given_ms, given_bytes; /* when that began; what the coordinator says that the file has */
     bool spread;
     int fd;           /* of files[at], beside its place; -1: nothing came of it */
     struct text part; /* its path */
@@ -184,12 +186,13 @@ static void host_leave (struct fetch *fetch, enum fetch_word why, uint64_t now_m
     go_on (fetch, now_ms);
 }
 
-static void host_begin (struct fetch *fetch, const struct giver *giver, uint64_t now_ms)
+static void host_begin (struct fetch *fetch, const struct msg_chunk *told, uint64_t now_ms)
 {
     file_drop (fetch);
-    fetch->giver = (struct giver){ text_copy (&fetch->arena, giver->address), giver->port,
-                                   text_copy (&fetch->arena, giver->key) };
-    fetch->told_ms = now_ms;
+    fetch->giver = (struct giver){ text_copy (&fetch->arena, told->giver.address), told->giver.port,
+                                   text_copy (&fetch->arena, told->giver.key) };
+    fetch->given_bytes = told->size_bytes;
+    fetch->told_ms = fetch->given_ms = now_ms;
     go_on (fetch, now_ms);
 }
 
@@ -247,10 +250,13 @@ static void wait_for_place (struct fetch *fetch, uint64_t now_ms)
     fetch->ask_at_ms = now_ms + WAITING_AGAIN_MS;
 }
 
-/* What another host sends is its word alone: nothing of it ends the fetch. */
-static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *chunk)
+/* What another host sends is its word alone: nothing of it ends the fetch, or holds it up. */
+static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms)
 {
-    return chunk->problem.len || !chunk->bytes.len || chunk_is_too_long (fetch, chunk);
+    uint64_t left = fetch->given_bytes - fetch->bytes, since_ms = now_ms - fetch->given_ms;
+    bool slow = since_ms > FETCH_HOST_SILENCE_MS && fetch->bytes / HOST_BYTES_A_MS < since_ms - FETCH_HOST_SILENCE_MS;
+    return chunk->problem.len || chunk->size_bytes != fetch->given_bytes ||
+           chunk->bytes.len != least_u64 (left, FILE_CHUNK_MAX_BYTES) || slow;
 }
 
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms)
@@ -260,12 +266,12 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_hos
         return; /* repeated, or late */
     fetch->spread |= chunk->spread;
     fetch->refused = chunk->problem.len > 0 && !of_host;
-    if (of_host && host_is_wrong (fetch, chunk))
+    if (of_host && host_is_wrong (fetch, chunk, now_ms))
         host_leave (fetch, SAY_FAILED, now_ms);
     else if (fetch->refused)
         fetch_fail (fetch, chunk->problem);
     else if (chunk->giver.port && !of_host && fetch->bytes == 0)
-        host_begin (fetch, &chunk->giver, now_ms);
+        host_begin (fetch, chunk, now_ms);
     else if (chunk->spread && !chunk->bytes.len)
         wait_for_place (fetch, now_ms);
     else if (fetch_add (fetch, chunk, &err) < 0)
@@ -304,6 +310,8 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms)
 {
     if (fetch->state != FETCH_GOING)
         return;
+    if (now_ms >= silent_ms (fetch) && fetch->giver.port && now_ms >= fetch->ask_at_ms + LATE_MS)
+        fetch->received_ms = now_ms; /* it was this process that stood still */
     if (now_ms >= silent_ms (fetch) && fetch->giver.port)
         host_leave (fetch, SAY_FAILED, now_ms);
     else if (now_ms >= silent_ms (fetch))

@@ -1,6 +1,5 @@
 /* host_files.c - what hosts give to one another: a port for others, opened with the first file that is here as a whole, and the host
  * that this one asks. */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,9 +31,10 @@ static void share_destroy (struct share *share)
     mem_free (share);
 }
 
+/* The newest: a copy that was damaged on the disk is fetched again. */
 static const struct shared *share_find (const struct share *share, struct text sha256)
 {
-    for (uint32_t i = 0; i < share->n; i++)
+    for (uint32_t i = share->n; i-- > 0;)
         if (text_is (sha256, share->files[i].sha256))
             return &share->files[i];
     return NULL;
@@ -44,8 +44,6 @@ static bool share_add (struct share *share, struct text sha256, const char *path
 {
     struct shared *file = &share->files[share->n];
     struct stat status;
-    if (share_find (share, sha256))
-        return true;
     if (share->n == FETCH_FILES_MAX || !text_to_c (sha256, file->sha256, sizeof file->sha256))
         return false;
     file->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -64,15 +62,13 @@ static struct msg_chunk share_answer (struct share *share, const struct msg_fetc
 {
     struct msg_chunk chunk = { .sha256 = ask->sha256, .offset = ask->offset };
     const struct shared *file = share_find (share, ask->sha256);
-    ssize_t n = -1;
-    if (file)
-        do
-            n = pread (file->fd, share->piece, sizeof share->piece, (off_t) ask->offset);
-        while (n < 0 && errno == EINTR);
-    if (n <= 0)
+    ssize_t n = file ? pread (file->fd, share->piece, sizeof share->piece, (off_t) ask->offset) : -1;
+    if (n <= 0) {
         chunk.problem = TEXT_LIT ("this host does not have it");
-    else
-        chunk.bytes = (struct text){ share->piece, (uint32_t) n }, chunk.size_bytes = file->bytes;
+        return chunk;
+    }
+    chunk.bytes = (struct text){ share->piece, (uint32_t) n };
+    chunk.size_bytes = file->bytes;
     return chunk;
 }
 
@@ -182,6 +178,11 @@ static bool ask_connect (struct host_files *files, const struct giver *giver)
         log_print (files->log, "asks the host at %s, port %u, for files%s%s", address, (unsigned) giver->port,
                    files->asked ? "" : ": ", err.text);
     return files->asked != NULL;
+}
+
+void host_files_leave (struct host_files *files)
+{
+    link_close (files, &files->asked);
 }
 
 bool host_files_ask (struct host_files *files, const struct msg_fetch *ask, const struct giver *giver)

@@ -102,6 +102,7 @@ struct host_files;
 struct host_files *host_files_make (struct loop *loop, const struct join_config *join, const struct log *log);
 void host_files_destroy (struct host_files *files); /* NULL is fine */
 void host_files_close (struct host_files *files);   /* forgets what it offers and whom it asks */
+void host_files_leave (struct host_files *files);   /* asks nobody any more */
 bool host_files_ask (struct host_files *files, const struct msg_fetch *ask, const struct giver *giver);
 /* Says in `have` where others get the file; nowhere, if no port can be opened. `address`: this host's, in the plan. */
 void host_files_offer (struct host_files *files, struct text address, const char *path, struct msg_fetch *have);
