@@ -95,11 +95,7 @@ static void list_own (const struct field *field, struct any_list *list, struct a
 {
     size_t item_bytes = field_item_bytes (field);
     struct field item = field_describe_item (field);
-
-    const void *from = list->items;
-    list->items = list->n ? arena_array (arena, list->n, item_bytes) : NULL;
-    if (list->n)
-        memcpy (list->items, from, list->n * item_bytes);
+    list->items = arena_copy (arena, list->items, list->n * item_bytes);
     for (uint32_t i = 0; i < list->n; i++)
         field_own (&item, (char *) list->items + i * item_bytes, arena);
 }
@@ -126,7 +122,8 @@ static void field_own (const struct field *field, void *at, struct arena *arena)
 static void record_own (const struct record *record, void *value, struct arena *arena)
 {
     for (uint32_t i = 0; i < record->fields_n; i++)
-        field_own (&record->fields[i], (char *) value + record->fields[i].offset, arena);
+        if (record->fields[i].kind >= FIELD_TEXT)
+            field_own (&record->fields[i], (char *) value + record->fields[i].offset, arena);
     if (record->encoded_at)
         *(struct text *) (void *) ((char *) value + record->encoded_at) = (struct text){ 0 };
 }
