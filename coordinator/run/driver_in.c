@@ -231,10 +231,13 @@ void driver_on_durable (void *owner, int fd, uint32_t events)
     driver_release_held (driver);
 }
 
+/* What it said before comes first, such as why it leaves. */
 void driver_worker_exited (void *owner, uint32_t rank, struct text why)
 {
     struct driver *driver = owner;
+    struct work_budget control = work_budget_begin (CONTROL_A_PASS, PASS_MS);
     driver->now_ms = clock_boot_ms ();
+    take_channel (driver, LINK_CONTROL, &control);
     driver->alive[rank] = false;
     struct core_input in = { .kind = IN_WORKER_EXITED, .host = rank, .text = why };
     driver_step (driver, &in);
