@@ -12,8 +12,8 @@
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
 /* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. A host
- * that gives less than 256 KiB a second is left. */
-enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000, LATE_MS = 1000, HOST_BYTES_A_MS = 256 };
+ * that gives less than 32 KiB a second is left. */
+enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000, LATE_MS = 1000, HOST_BYTES_A_MS = 32 };
 
 struct wanted {
     struct text sha256, path;
