@@ -118,7 +118,7 @@ bool spoke_send (struct spoke *spoke, enum link_channel channel, const void *byt
 /* The key of one that listens is made for it alone and is its secret: who was not told it can complete no handshake, and it
  * is never on a wire in clear. So it is told over links that are authenticated, to those that may ask. */
 struct peer;
-/* `bytes_max`: of a frame that comes in, 1,024 or more, which the handshake needs. At any port of `address`, or of all IPv4 addresses if that is a name or no address of this machine. */
+/* At any port of `address`, else of all IPv4 addresses. `bytes_max`: a frame coming in; at least 1,024 (handshake). */
 struct peer *peer_listen (const char *address, uint32_t bytes_max, struct err *err);
 struct peer *peer_connect (const char *address, uint16_t port, const char *public_key, uint32_t bytes_max,
                            struct err *err);

@@ -23,7 +23,7 @@
  * It serves only files of the plan, and only bytes with the planned sha256: a separate thread reads a whole file and
  * checks it, and it stays in memory (64 MiB for all; the least used go first). So a file that changes while hosts fetch
  * it is served as planned or refused. Wheels are too large for that: a piece is read when a host asks for it, and the
- * host detects a change by the sha256 of the whole. In a large slice, hosts give large files to one another (spread, below): then
+ * host detects a change by the sha256 of the whole. In a large slice hosts give large files to one another (spread): then
  * a host is told where to ask, or to ask again. A host has one waiting request at a time, so none can fill memory.
  * Knows hosts by rank and no sockets. Main thread only. */
 

@@ -1,5 +1,5 @@
-/* host_files.c - what hosts give to one another: a port for others, opened with the first file that is here as a whole, and the host
- * that this one asks. */
+/* host_files.c - what hosts give to one another: a port for others, opened with the first file that is here as a whole,
+ * and the host that this one asks. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>

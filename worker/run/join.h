@@ -95,9 +95,9 @@ int ticket_load (struct ticket *ticket, const char *path, struct err *err);
 /* Call it on the main thread, before any other was started. 0: it ended as told. */
 int driver_run (const struct join_config *join, const char *version, const struct log *log, struct err *err);
 
-/* Large files that hosts give to one another. The coordinator alone says who asks whom; messages are `fetch` and `chunk`, as with
- * it. This host opens a port for others with the first file that is here as a whole, and closes it before the next attempt.
- * Who asks holds the whole against the plan's sha256, so that nobody has to trust this host. Main thread only. */
+/* Large files that hosts give to one another. The coordinator alone says who asks whom; messages are as with it. This
+ * host opens a port for others with the first file that is here as a whole, and closes it before the next attempt. Who
+ * asks holds the whole against the plan's sha256, so that nobody has to trust this host. Main thread only. */
 struct host_files;
 struct host_files *host_files_make (struct loop *loop, const struct join_config *join, const struct log *log);
 void host_files_destroy (struct host_files *files); /* NULL is fine */
