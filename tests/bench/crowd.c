@@ -53,7 +53,7 @@ static void start_helper (struct crowd *crowd, int helper)
         for (int i = 0; i < helper; i++)
             close (crowd->fds[i]); /* so that the other helper sees this side end */
         close (pair[0]);
-        peers_serve (pair[1], first_of (crowd, helper), first_of (crowd, helper + 1) - first_of (crowd, helper));
+        members_serve (pair[1], first_of (crowd, helper), first_of (crowd, helper + 1) - first_of (crowd, helper));
         _exit (0);
     }
     close (pair[1]);

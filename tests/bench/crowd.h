@@ -50,6 +50,6 @@ void crowd_write (int fd, const void *bytes, size_t len);
 void bench_die (const char *what) __attribute__ ((noreturn));
 
 /* The helper's own program: ranks `first` to `first + n - 1`. */
-void peers_serve (int fd, uint32_t first, uint32_t n);
+void members_serve (int fd, uint32_t first, uint32_t n);
 
 #endif

@@ -1,11 +1,11 @@
-/* peer.h - one simulated worker: says hello, beats, answers RUN with a result at once. Speaks either the real protocol
+/* member.h - one simulated worker: says hello, beats, answers RUN with a result at once. Speaks either the real protocol
  * or, bare, frames of the same sizes whose only content is a kind and a rank. */
-#ifndef SLICEUP_TESTS_BENCH_PEER_H
-#define SLICEUP_TESTS_BENCH_PEER_H
+#ifndef SLICEUP_TESTS_BENCH_MEMBER_H
+#define SLICEUP_TESTS_BENCH_MEMBER_H
 
 #include "crowd.h"
 
-struct peer {
+struct member {
     uint32_t rank;
     struct link_keys keys;
     void *socket, *bulk;
@@ -16,8 +16,8 @@ struct peer {
     struct attempt_key key;
     uint64_t beat_at_ms, sent_ms;
 };
-/* What all peers of a helper share. */
-struct peer_world {
+/* What all members of a helper share. */
+struct member_world {
     struct crowd_request request;
     void *context;
     struct crowd_report report;
@@ -26,11 +26,11 @@ struct peer_world {
     struct buf frame;
 };
 
-void peer_make_socket (struct peer_world *world, struct peer *peer);
-void peer_connect (struct peer_world *world, struct peer *peer); /* and says hello */
+void member_make_socket (struct member_world *world, struct member *member);
+void member_connect (struct member_world *world, struct member *member); /* and says hello */
 /* Takes everything that is there; `now_ms` for its heartbeat. Call it after every event and every send. */
-void peer_pump (struct peer_world *world, struct peer *peer, uint64_t now_ms);
-void peer_beat (struct peer_world *world, struct peer *peer, uint64_t now_ms);
-void peer_close (struct peer *peer);
+void member_pump (struct member_world *world, struct member *member, uint64_t now_ms);
+void member_beat (struct member_world *world, struct member *member, uint64_t now_ms);
+void member_close (struct member *member);
 
 #endif
