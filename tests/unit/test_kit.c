@@ -431,8 +431,8 @@ TEST_ON (b, silence_ends_it_and_progress_does_not)
     fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 2);
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
     fetch_poll (fetch, T0 + 2 * FETCH_SILENCE_MS - 1);
-    fails_with (fetch,
-                "no piece of it arrived for 60 s; check whether this host can reach the coordinator's bulk port");
+    fails_with (fetch, "/plan/jax/tiny.py: no piece of it arrived for 60 s; check whether this host can reach the "
+                       "coordinator's bulk port");
 }
 
 TEST_ON (b, a_refusal_ends_it_in_the_coordinators_words)

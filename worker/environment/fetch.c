@@ -166,8 +166,8 @@ void fetch_destroy (struct fetch *fetch)
 static void fetch_fail (struct fetch *fetch, struct text why)
 {
     fetch->state = FETCH_FAILED;
-    fetch->problem = text_format (&fetch->arena, "cannot fetch %.*s from the coordinator: %.*s",
-                                  TEXT_ARG (fetch->files[fetch->at].path), TEXT_ARG (why));
+    fetch->problem = text_format (&fetch->arena, "cannot fetch %.*s%s: %.*s", TEXT_ARG (fetch->files[fetch->at].path),
+                                  fetch->refused ? " from the coordinator" : "", TEXT_ARG (why));
 }
 
 static void go_on (struct fetch *fetch, uint64_t now_ms)
