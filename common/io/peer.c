@@ -64,7 +64,8 @@ struct peer *peer_listen (const char *address, uint32_t bytes_max, struct err *e
     const struct socket_kind kind = { .type = ZMQ_ROUTER, .queue_max = QUEUE_MAX, .bytes_max = bytes_max };
     if (peer->context)
         peer->socket = socket_open_server (peer->context, &kind, NULL, &peer->keys, err);
-    bool bound = peer->socket && (peer_bind (peer, address, NULL) == 0 || peer_bind (peer, "0.0.0.0", err) == 0);
+    bool bound = peer->socket && (peer_bind (peer, address, NULL) == 0 || peer_bind (peer, "::", NULL) == 0 ||
+                                  peer_bind (peer, "0.0.0.0", err) == 0);
     return peer_given (peer, bound ? 0 : -1);
 }
 

@@ -15,7 +15,7 @@ enum {
 
 const struct enum_names attempt_state_names = NAMED ("none", "running", "at-gate", "stopping", "ended");
 const struct enum_names gate_mode_names = NAMED ("none", "share", "agree");
-const struct enum_names fetch_word_names = NAMED ("want", "going", "have", "failed", "damaged");
+const struct enum_names fetch_word_names = NAMED ("want", "going", "have", "failed", "damaged", "slow");
 const struct enum_names cache_role_names = NAMED ("none", "reader", "writer", "own");
 
 static const struct field holding_fields[] = {

@@ -118,17 +118,27 @@ void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chun
     driver_in_send (driver, LINK_BULK, host, &msg);
 }
 
-void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, bool damaged)
+static struct text complaint_of (enum fetch_word what)
+{
+    switch (what) {
+    case SAY_DAMAGED:
+        return TEXT_LIT ("gave another host a file with another sha256 than the plan names; it is asked no more, and "
+                         "the coordinator sends the file: check memory and disk of both");
+    case SAY_SLOW:
+        return TEXT_LIT (
+            "gives another host a file too slowly for the time limit of the rung, so the coordinator sends "
+            "it: check the network of both, or set coordinator.spread_files: false");
+    default:
+        return TEXT_LIT ("did not give another host a file, so the coordinator sends it: check that hosts reach each "
+                         "other, or set coordinator.spread_files: false");
+    }
+}
+
+void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, enum fetch_word what)
 {
     struct driver *driver = owner;
-    remark_queue_add (driver->remarks, giver,
-                      damaged
-                          ? TEXT_LIT ("gave another host a file with another sha256 than the plan names; it is asked "
-                                      "no more, and the coordinator sends the file: check memory and disk of both")
-                          : TEXT_LIT ("did not give another host a file, so the coordinator sends it: check that "
-                                      "hosts reach each other, or set coordinator.spread_files: false"),
-                      driver->now_ms);
-    if (damaged)
+    remark_queue_add (driver->remarks, giver, complaint_of (what), driver->now_ms);
+    if (what == SAY_DAMAGED)
         remark_queue_add (driver->remarks, host,
                           TEXT_LIT ("was given a file with another sha256 than the plan names by another host"),
                           driver->now_ms);

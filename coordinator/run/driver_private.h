@@ -30,15 +30,15 @@
 /* Gets the answer for a host; it lives until the call returns. */
 typedef void kit_answer_fn (void *owner, uint32_t host, const struct msg_chunk *chunk);
 
-/* `host` got nothing from `giver`, or wrong bytes. */
-typedef void kit_complain_fn (void *owner, uint32_t giver, uint32_t host, bool damaged);
+/* `host` got nothing from `giver`, wrong bytes, or too few in its time: FAILED, DAMAGED or SLOW. */
+typedef void kit_complain_fn (void *owner, uint32_t giver, uint32_t host, enum fetch_word what);
 
 struct kit_store;
 /* The caller owns `plan`, which outlives the store. */
 struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, kit_answer_fn *answer,
                                   kit_complain_fn *complain, void *owner, struct err *err);
 void kit_store_close (struct kit_store *store); /* NULL is fine; sends no more answers */
-/* `pass`: the one that runs. `from`: the IP address of the host's connection; empty: not known. */
+/* `pass`: the one that runs. `from`: the IP address of the host's connection. */
 void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_fetch *ask,
                        const struct attempt_key *pass, const char *from, uint64_t now_ms);
 
@@ -54,7 +54,7 @@ void kit_store_answer (struct kit_store *store, uint32_t host, const struct msg_
 enum {
     SPREAD_AT_ONCE = 4, /* from one giver */
     SPREAD_LEASE_MS = 15000,
-    SPREAD_LONGEST_MS = 60000,         /* of a place at the coordinator */
+    SPREAD_LONGEST_MS = 60000,         /* of a place at the coordinator: then the host is served beside them */
     SPREAD_FILE_LEAST_BYTES = 4 << 20, /* the coordinator alone sends less in the time that asking around takes */
     SPREAD_HOSTS_ABOVE = 2 * SPREAD_AT_ONCE
 };
@@ -70,18 +70,20 @@ void spread_file_clear (struct spread_file *file); /* frees what it holds */
 struct spread;
 struct spread *spread_make (uint32_t hosts);
 void spread_destroy (struct spread *spread); /* NULL is fine */
-void spread_begin (struct spread *spread);   /* a new pass: nobody has anything; files are cleared by their owner */
+/* A new pass: nobody has anything; files are cleared by their owner. Who gave wrong bytes gives no more. */
+void spread_begin (struct spread *spread);
 
 enum spread_word { SPREAD_SEND, SPREAD_ASK, SPREAD_WAIT };
 /* SEND it; ASK: another host, `*giver`; WAIT: all that have it are busy, it asks again soon. The same again while its
  * place is held. */
 enum spread_word spread_want (struct spread *spread, struct spread_file *file, uint32_t host, uint64_t now_ms,
                               uint32_t *giver);
-void spread_go_on (struct spread *spread, uint32_t host, uint64_t now_ms); /* keeps its place */
+/* Keeps its place. `got`: bytes of its giver. */
+void spread_go_on (struct spread *spread, uint32_t host, bool got, uint64_t now_ms);
 void spread_have (struct spread *spread, struct spread_file *file, uint32_t host, bool gives);
-/* Its giver sent nothing, or wrong bytes: the coordinator sends to this host from now on, and one that sent wrong bytes, or
- * twice nothing, gives no more. Returns the giver; SPREAD_COORDINATOR: it had none. */
-uint32_t spread_fail (struct spread *spread, uint32_t host, bool damaged);
+/* Its giver sent nothing, wrong bytes, or too few in its time: the coordinator sends to this host from now on, and one that
+ * sent wrong bytes, or let down two, gives no more. Returns the giver; SPREAD_COORDINATOR: it had none. */
+uint32_t spread_fail (struct spread *spread, uint32_t host, enum fetch_word what);
 
 /* ---- log store ---- */
 
@@ -270,7 +272,7 @@ bool driver_joins_by_ticket (const struct plan *plan);
 /* Callbacks; `owner` is the driver. */
 void driver_on_durable (void *owner, int fd, uint32_t events);
 void driver_send_chunk (void *owner, uint32_t host, const struct msg_chunk *chunk);
-void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, bool damaged);
+void driver_note_failed_giver (void *owner, uint32_t giver, uint32_t host, enum fetch_word what);
 void driver_note_courier_step (void *owner, uint32_t rank, struct text step);
 void driver_host_asked (void *owner, const struct fact_host_asked *answer);
 void driver_log_remark (void *owner, uint32_t rank, struct text sentence);

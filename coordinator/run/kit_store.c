@@ -45,7 +45,7 @@ struct kit_store {
     kit_answer_fn *answer;
     kit_complain_fn *complain;
     void *owner;
-    const struct plan_host *plan_hosts;
+    const struct plan *plan;
     struct spread *spread;
     struct listener *listeners; /* per host */
     struct attempt_key pass;
@@ -339,12 +339,16 @@ static void note_pass (struct kit_store *store, const struct attempt_key *pass)
         spread_file_clear (&store->blobs[i].at_hosts);
 }
 
-/* By number: to look a name up would hold up the worker that asks. A host behind a carried link seems to be this machine. */
-static bool address_for_hosts (struct text planned, const char *from, char *out, size_t room)
+/* By number: to look a name up would hold up the worker that asks. A host behind a carried link seems to be this machine, and
+ * nobody knows whether others reach it. */
+static bool address_for_hosts (const struct kit_store *store, uint32_t host, const char *from, char *out, size_t room)
 {
-    if (address_is_ip (planned))
-        return text_to_c (planned, out, room);
-    return *from && !address_is_loopback (text_of (from)) && text_to_c (text_of (from), out, room);
+    struct text planned = store->plan->hosts.items[host].address, seen = text_of (from);
+    bool here = store->plan->launcher == LAUNCHER_LOCAL;
+    if (!here && (!seen.len || address_is_loopback (seen) || text_equal (seen, store->plan->start.listen)))
+        return false;
+    bool by_plan = address_is_ip (planned) && (here || !address_is_loopback (planned));
+    return text_to_c (by_plan ? planned : seen, out, room);
 }
 
 static void note_listener (struct kit_store *store, uint32_t host, struct blob *blob, const struct msg_fetch *said,
@@ -352,8 +356,7 @@ static void note_listener (struct kit_store *store, uint32_t host, struct blob *
 {
     struct listener *listener = &store->listeners[host];
     bool gives = said->port && said->key.len == LINK_KEY_BYTES - 1 &&
-                 address_for_hosts (store->plan_hosts[host].address, from, listener->address,
-                                    sizeof listener->address) &&
+                 address_for_hosts (store, host, from, listener->address, sizeof listener->address) &&
                  text_to_c (said->key, listener->key, sizeof listener->key);
     if (gives)
         listener->port = said->port;
@@ -379,17 +382,18 @@ static bool send_elsewhere (struct kit_store *store, uint32_t host, struct blob 
 static bool is_answered_elsewhere (struct kit_store *store, uint32_t host, struct blob *blob,
                                    const struct msg_fetch *ask, const char *from, uint64_t now_ms)
 {
-    spread_go_on (store->spread, host, now_ms);
+    spread_go_on (store->spread, host, ask->word == SAY_GOING && ask->offset > 0, now_ms);
     switch (ask->word) {
     case SAY_HAVE: note_listener (store, host, blob, ask, from); return true;
     case SAY_GOING: return true;
     case SAY_WANT: return ask->offset == 0 && send_elsewhere (store, host, blob, now_ms);
     case SAY_FAILED:
-    case SAY_DAMAGED: break;
+    case SAY_DAMAGED:
+    case SAY_SLOW: break;
     }
-    uint32_t giver = spread_fail (store->spread, host, ask->word == SAY_DAMAGED);
+    uint32_t giver = spread_fail (store->spread, host, ask->word);
     if (giver != SPREAD_COORDINATOR)
-        store->complain (store->owner, giver, host, ask->word == SAY_DAMAGED);
+        store->complain (store->owner, giver, host, ask->word);
     return false;
 }
 
@@ -417,7 +421,7 @@ struct kit_store *kit_store_open (struct loop *loop, const struct plan *plan, ki
     store->answer = answer;
     store->complain = complain;
     store->owner = owner;
-    store->plan_hosts = plan->hosts.items;
+    store->plan = plan;
     if (plan->hosts.n > SPREAD_HOSTS_ABOVE && !plan->start.sends_all) {
         store->spread = spread_make (plan->hosts.n);
         store->listeners = mem_array (plan->hosts.n, sizeof *store->listeners);
@@ -441,6 +445,8 @@ void kit_store_close (struct kit_store *store)
         spread_file_clear (&store->blobs[i].at_hosts);
     }
     spread_destroy (store->spread);
+    if (store->listeners)
+        explicit_bzero (store->listeners, store->hosts * sizeof *store->listeners);
     mem_free (store->listeners);
     mem_free (store->blobs);
     mem_free (store->waiting);

@@ -9,12 +9,14 @@ struct spread_host {
     uint64_t began_ms, until_ms; /* then its place is given away */
     uint32_t given;              /* hosts that it gives something to */
     uint32_t failures;           /* as a giver */
+    bool gives_nothing, damages; /* the latter in any pass */
     bool alone;                  /* asks the coordinator only */
 };
 
 struct spread {
     struct spread_host *of;
-    uint32_t hosts, worked, failures; /* hosts that got a file from another; hosts that gave nothing */
+    uint32_t hosts, failures; /* hosts that gave nothing */
+    bool works;               /* some host got bytes from another */
     uint64_t swept_ms;
 };
 
@@ -42,8 +44,9 @@ void spread_destroy (struct spread *spread)
 void spread_begin (struct spread *spread)
 {
     for (uint32_t i = 0; i < spread->hosts; i++)
-        spread->of[i] = (struct spread_host){ 0 };
-    spread->failures = spread->worked = 0;
+        spread->of[i] = (struct spread_host){ .damages = spread->of[i].damages };
+    spread->failures = 0;
+    spread->works = false;
 }
 
 static uint32_t place_leave (struct spread *spread, uint32_t host)
@@ -73,10 +76,9 @@ static void place_take (struct spread *spread, struct spread_file *file, uint32_
 }
 
 /* One at the coordinator also when it takes long: slow hosts do not hold up the others. */
-static bool place_is_over (const struct spread_host *taker, uint64_t now_ms)
+static bool place_takes_long (const struct spread_host *taker, uint64_t now_ms)
 {
-    return taker->file && (taker->until_ms <= now_ms ||
-                           (taker->giver == SPREAD_COORDINATOR && taker->began_ms + SPREAD_LONGEST_MS <= now_ms));
+    return taker->file && taker->giver == SPREAD_COORDINATOR && taker->began_ms + SPREAD_LONGEST_MS <= now_ms;
 }
 
 static void places_sweep (struct spread *spread, uint64_t now_ms)
@@ -84,14 +86,17 @@ static void places_sweep (struct spread *spread, uint64_t now_ms)
     if (now_ms < spread->swept_ms + SWEEP_MS)
         return;
     spread->swept_ms = now_ms;
-    for (uint32_t i = 0; i < spread->hosts; i++)
-        if (place_is_over (&spread->of[i], now_ms))
+    for (uint32_t i = 0; i < spread->hosts; i++) {
+        struct spread_host *taker = &spread->of[i];
+        taker->alone |= place_takes_long (taker, now_ms);
+        if (taker->file && (taker->alone || taker->until_ms <= now_ms))
             (void) place_leave (spread, i);
+    }
 }
 
 static bool host_gives (const struct spread *spread, uint32_t owner, uint32_t host)
 {
-    return owner != host && spread->of[owner].failures < FAILURES_OF_ONE;
+    return owner != host && !spread->of[owner].damages && spread->of[owner].failures < FAILURES_OF_ONE;
 }
 
 /* The next in turn with a free place, so that all give alike; of many, some are looked at. `*busy`: those that have none. */
@@ -111,7 +116,7 @@ static uint32_t giver_find (const struct spread *spread, struct spread_file *fil
 
 static bool hosts_do_not_reach (const struct spread *spread)
 {
-    return !spread->worked && spread->failures >= FAILURES_OF_ALL;
+    return !spread->works && spread->failures >= FAILURES_OF_ALL;
 }
 
 enum spread_word spread_want (struct spread *spread, struct spread_file *file, uint32_t host, uint64_t now_ms,
@@ -133,15 +138,25 @@ enum spread_word spread_want (struct spread *spread, struct spread_file *file, u
     return *giver == SPREAD_COORDINATOR ? SPREAD_SEND : SPREAD_ASK;
 }
 
-void spread_go_on (struct spread *spread, uint32_t host, uint64_t now_ms)
+void spread_go_on (struct spread *spread, uint32_t host, bool got, uint64_t now_ms)
 {
-    spread->of[host].until_ms = now_ms + SPREAD_LEASE_MS;
+    struct spread_host *taker = &spread->of[host];
+    taker->until_ms = now_ms + SPREAD_LEASE_MS;
+    spread->works |= got && taker->file && taker->giver != SPREAD_COORDINATOR;
+}
+
+/* Not where others get bytes from hosts: three are counted before anybody did. */
+static void host_gives_nothing (struct spread *spread, uint32_t host)
+{
+    spread->failures += !spread->of[host].gives_nothing;
+    spread->of[host].gives_nothing = true;
 }
 
 void spread_have (struct spread *spread, struct spread_file *file, uint32_t host, bool gives)
 {
-    spread->worked += place_leave (spread, host) != SPREAD_COORDINATOR;
-    spread->failures += !gives;
+    spread->works |= place_leave (spread, host) != SPREAD_COORDINATOR;
+    if (!gives)
+        host_gives_nothing (spread, host);
     for (uint32_t i = 0; i < file->n; i++)
         gives = gives && file->owners[i] != host;
     if (!gives)
@@ -150,13 +165,15 @@ void spread_have (struct spread *spread, struct spread_file *file, uint32_t host
     file->owners[file->n++] = host;
 }
 
-uint32_t spread_fail (struct spread *spread, uint32_t host, bool damaged)
+uint32_t spread_fail (struct spread *spread, uint32_t host, enum fetch_word what)
 {
     uint32_t giver = place_leave (spread, host);
     spread->of[host].alone = true;
     if (giver == SPREAD_COORDINATOR)
         return giver;
-    spread->failures += !damaged && !spread->of[giver].failures;
-    spread->of[giver].failures += damaged ? FAILURES_OF_ONE : 1;
+    spread->of[giver].failures++;
+    spread->of[giver].damages |= what == SAY_DAMAGED;
+    if (what == SAY_FAILED)
+        host_gives_nothing (spread, giver);
     return giver;
 }

@@ -727,7 +727,8 @@ TEST_ON (b, the_limit_of_an_attempt_covers_fetching)
     b->run.rung.timeout_ms = 3000;
     const struct result *r = run (b);
     assert_int_equal (r->ending, ENDING_TIMEOUT);
-    has (r->problem, "exceeded its time limit of 3 s");
+    has (r->problem, "exceeded its time limit of 3 s; 0 bytes of ");
+    has (r->problem, " had come from the coordinator");
 }
 
 TEST_ON (b, words_left_in_the_channel_at_the_end_are_heard)

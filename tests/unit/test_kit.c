@@ -4,7 +4,7 @@
 #include "worker/attempt/command.h"
 #include "worker/environment/kit.h"
 
-enum { T0 = 1000, SECOND = 1000 };
+enum { T0 = 1000, SECOND = 1000, UNTIL = T0 + 60 * SECOND };
 
 /* Three files as a plan names them, none of them on this host. */
 struct bench {
@@ -310,7 +310,7 @@ static struct fetch *begin (struct bench *bench)
     run.rung.files.items = bench->list.items;
     run.rung.files.n = bench->list.n;
     struct fetch *fetch = fetch_start (&run, kit->missing.items, kit->missing.n, bench->directory,
-                                       &(struct fetch_calls){ take_ask, take_have, bench }, T0);
+                                       &(struct fetch_calls){ take_ask, take_have, bench }, UNTIL, T0);
     fetch_poll (fetch, T0);
     return fetch;
 }
@@ -366,7 +366,7 @@ TEST_ON (b, a_name_that_leaves_the_folder_is_not_fetched)
     struct msg_run run = { .rung.kind = PROGRAM_CANARY };
     struct text missing = TEXT_LIT ("../escaped"), problem;
     struct fetch *fetch = fetch_start (&run, &missing, 1, b->directory, &(struct fetch_calls){ take_ask, take_have, b },
-                                       T0);
+                                       UNTIL, T0);
     struct msg_chunk all = { .sha256 = missing, .size_bytes = 1, .bytes = TEXT_LIT ("x") };
     fetch_take (fetch, &all, false, T0);
     assert_int_equal (fetch_state (fetch, &problem), FETCH_FAILED);
@@ -521,10 +521,41 @@ TEST_ON (b, who_stood_still_does_not_blame_the_host_that_gives)
     struct fetch *fetch = begin_of_host (b);
     fetch_poll (fetch, T0 + 20 * SECOND);
     assert_text (b->asked_host, "10.0.0.7");
-    fetch_poll (fetch, T0 + 24 * SECOND);
     struct msg_chunk all = piece (b, 0, 0, 100);
-    fetch_take (fetch, &all, true, T0 + 24 * SECOND);
-    comes_from_coordinator (b, fetch, SAY_FAILED, T0 + 24 * SECOND); /* but it is too slow by now */
+    fetch_take (fetch, &all, true, T0 + 40 * SECOND); /* and nobody polled in between */
+    assert_int_equal (b->said.word, SAY_HAVE);
+    assert_int_equal (b->asked.word, SAY_SLOW); /* but half of the time is over: the coordinator sends the next */
+    fetch_destroy (fetch);
+}
+
+/* Gives a piece of `n` every 4.9 s, as long as the host is asked. Returns how many. */
+static uint32_t pieces_taken_slowly (struct bench *b, struct fetch *fetch, uint32_t n)
+{
+    uint64_t now_ms = T0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int waited_ms = 0; waited_ms < 4900; waited_ms += 100)
+            fetch_poll (fetch, now_ms += 100);
+        struct msg_chunk next = piece (b, 0, i * FILE_CHUNK_MAX_BYTES, FILE_CHUNK_MAX_BYTES);
+        fetch_take (fetch, &next, true, now_ms);
+        if (!b->asked_host.len)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* The attempt has a minute, of which hosts have half: six pieces take 29.4 s, seven 34.3. */
+TEST_ON (b, a_host_that_would_take_too_long_is_left_early)
+{
+    for (uint32_t n = 6; n < 8; n++) {
+        b->content[0].len = n * FILE_CHUNK_MAX_BYTES;
+        b->content[0].ptr = arena_alloc (&b->arena, b->content[0].len);
+        b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
+        struct fetch *fetch = begin_of_host (b);
+        assert_int_equal (pieces_taken_slowly (b, fetch, n), n == 6 ? 6 : 2);
+        assert_int_equal (b->asked.word, n == 6 ? SAY_WANT : SAY_SLOW);
+        assert_int_equal (b->asked.offset, 0);
+        fetch_destroy (fetch);
+    }
 }
 
 TEST_ON (b, a_host_that_gives_other_pieces_than_asked_for_is_left)
@@ -571,6 +602,7 @@ TEST_ON (b, who_waits_for_a_place_asks_again_and_is_not_silent)
         assert_int_equal (b->asks, asks);
         fetch_poll (fetch, now_ms + 500);
         assert_int_equal (b->asks, asks + 1);
+        assert_int_equal (b->asked.word, now_ms < T0 + (UNTIL - T0) / 2 ? SAY_WANT : SAY_SLOW); /* half of its time */
     }
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
     fetch_destroy (fetch);

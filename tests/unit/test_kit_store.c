@@ -43,12 +43,12 @@ static void take_answer (void *owner, uint32_t host, const struct msg_chunk *chu
 #define KEY "0123456789012345678901234567890123456789"
 static const struct attempt_key first_pass = { .attempt = 1 };
 
-static void take_complaint (void *owner, uint32_t giver, uint32_t host, bool damaged)
+static void take_complaint (void *owner, uint32_t giver, uint32_t host, enum fetch_word what)
 {
     struct bench *bench = owner;
     assert_true (giver < bench->plan.hosts.n && host < bench->plan.hosts.n);
     bench->complaints++;
-    bench->damaged += damaged;
+    bench->damaged += what == SAY_DAMAGED;
 }
 
 static void pass (void *owner)
@@ -304,7 +304,7 @@ static void use_many_hosts (struct bench *b, struct kit_file *wheel)
 
 static const struct msg_chunk *say (struct bench *b, uint32_t host, const struct msg_fetch *what, uint64_t now_ms)
 {
-    kit_store_answer (b->store, host, what, &first_pass, "", now_ms);
+    kit_store_answer (b->store, host, what, &first_pass, "10.9.9.9", now_ms);
     wait_for_answers (b, b->answers + (b->answers == b->wanted));
     return &b->last[host];
 }
@@ -321,7 +321,7 @@ TEST_ON (b, a_host_that_has_it_is_asked_by_others)
     }
     const struct msg_chunk *chunk = say (b, 4, &want, 0);
     assert_true (chunk->spread && !chunk->bytes.len && !chunk->giver.port); /* ask again */
-    kit_store_answer (b->store, 2, &have, &first_pass, "", 0);
+    kit_store_answer (b->store, 2, &have, &first_pass, "10.9.9.9", 0);
     chunk = say (b, 4, &want, 0);
     assert_text (chunk->giver.address, "10.0.0.2");
     assert_int_equal (chunk->giver.port, 4711);
@@ -332,10 +332,31 @@ TEST_ON (b, a_host_that_has_it_is_asked_by_others)
     assert_int_equal (b->damaged, 1);
     assert_int_equal (say (b, 5, &want, 0)->giver.port, 0); /* and nobody is sent there again */
     const struct attempt_key second = { .attempt = 2 };
-    kit_store_answer (b->store, 2, &have, &second, "", 0);
-    kit_store_answer (b->store, 5, &want, &second, "", 0);
+    kit_store_answer (b->store, 3, &have, &second, "10.9.9.9", 0);
+    kit_store_answer (b->store, 5, &want, &second, "10.9.9.9", 0);
     wait_for_answers (b, b->answers);
-    assert_int_equal (b->last[5].giver.port, 4711); /* of a new pass */
+    assert_text (b->last[5].giver.address, "10.0.0.3"); /* of a new pass */
+}
+
+/* A large file: three are let down before anybody has it, while a fourth gets its bytes. */
+TEST_ON (b, who_gets_bytes_of_a_host_shows_that_hosts_reach_each_other)
+{
+    for (uint64_t got = 0; got <= 4096; got += 4096) {
+        struct kit_file wheel;
+        use_many_hosts (b, &wheel);
+        const struct msg_fetch want = { .sha256 = wheel.file.sha256 };
+        for (uint32_t host = 0; host < 4; host++)
+            kit_store_answer (b->store, host,
+                              &(struct msg_fetch){ want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) }, &first_pass,
+                              "10.9.9.9", 0);
+        for (uint32_t host = 4; host < 8; host++)
+            assert_int_equal (say (b, host, &want, 0)->giver.port, 4711);
+        kit_store_answer (b->store, 7, &(struct msg_fetch){ .sha256 = want.sha256, .offset = got, .word = SAY_GOING },
+                          &first_pass, "10.9.9.9", 0);
+        for (uint32_t host = 4; host < 7; host++)
+            say (b, host, &(struct msg_fetch){ .sha256 = want.sha256, .word = SAY_FAILED }, 0);
+        assert_int_equal (say (b, 8, &want, 0)->giver.port, got ? 4711 : 0);
+    }
 }
 
 /* Otherwise those that hold a place there would ask again for ever. */
@@ -347,7 +368,7 @@ TEST_ON (b, a_host_that_cannot_give_the_next_file_still_gives_this_one)
     const struct msg_fetch bad[] = { { want.sha256, 4 << 20, SAY_HAVE, 0, TEXT_LIT (KEY) },
                                      { want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT ("short") } };
     kit_store_answer (b->store, 2, &(struct msg_fetch){ want.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) },
-                      &first_pass, "", 0);
+                      &first_pass, "10.9.9.9", 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         kit_store_answer (b->store, 2, &bad[i], &first_pass, "", 0);
         const struct msg_chunk *chunk = say (b, 4, &want, 0);
@@ -360,19 +381,31 @@ TEST_ON (b, hosts_are_told_of_one_another_by_number)
 {
     static const struct {
         const char *planned, *from, *told;
+        enum launcher launcher;
     } cases[] = {
-        { "10.0.0.2", "10.9.9.9", "10.0.0.2" }, { "fd00::2", "", "fd00::2" }, { "node-2", "10.9.9.9", "10.9.9.9" },
-        { "node-2", "127.0.0.1", "" },          { "node-2", "", "" },         { "localhost", "127.0.0.1", "" }
+        { "10.0.0.2", "10.9.9.9", "10.0.0.2", LAUNCHER_SSH },
+        { "fd00::2", "fd00::9", "fd00::2", LAUNCHER_SSH },
+        { "node-2", "10.9.9.9", "10.9.9.9", LAUNCHER_SSH },
+        { "node-2", "127.0.0.1", "", LAUNCHER_SSH }, /* carried */
+        { "node-2", "", "", LAUNCHER_SSH },
+        { "localhost", "127.0.0.1", "", LAUNCHER_SSH },
+        { "127.0.0.1", "127.0.0.1", "", LAUNCHER_SSH }, /* a tunnel to each: who is told this asks itself */
+        { "127.0.0.1", "10.9.9.9", "10.9.9.9", LAUNCHER_SSH },
+        { "34.1.2.3", "127.0.0.1", "", LAUNCHER_SSH },
+        { "34.1.2.3", "10.7.7.7", "", LAUNCHER_SSH }, /* of the coordinator itself: a courier carries it */
+        { "127.0.0.5", "127.0.0.1", "127.0.0.5", LAUNCHER_LOCAL },
     };
     struct kit_file wheel;
     use_many_hosts (b, &wheel);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct attempt_key pass = { .attempt = (uint32_t) i + 1 };
         b->hosts[2].address = text_of (cases[i].planned);
+        b->plan.launcher = cases[i].launcher;
+        b->plan.start.listen = TEXT_LIT ("10.7.7.7");
         kit_store_answer (b->store, 2,
                           &(struct msg_fetch){ wheel.file.sha256, 4 << 20, SAY_HAVE, 4711, TEXT_LIT (KEY) }, &pass,
                           cases[i].from, 0);
-        kit_store_answer (b->store, 4, &(struct msg_fetch){ .sha256 = wheel.file.sha256 }, &pass, "", 0);
+        kit_store_answer (b->store, 4, &(struct msg_fetch){ .sha256 = wheel.file.sha256 }, &pass, "10.9.9.9", 0);
         wait_for_answers (b, b->answers + (b->answers == b->wanted));
         assert_text (b->last[4].giver.address, cases[i].told);
     }

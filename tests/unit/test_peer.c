@@ -24,9 +24,9 @@ static bool arrives (struct peer *from, struct peer *to, const char *what, uint6
 
 TEST (a_question_and_its_answer)
 {
-    static const char *const addresses[][2] = { { "127.0.0.1", "127.0.0.1" },
-                                                { "::1", "::1" },
-                                                { "no.such.name", "127.0.0.1" } };
+    static const char *const addresses[][2] = {
+        { "127.0.0.1", "127.0.0.1" }, { "::1", "::1" }, { "no.such.name", "127.0.0.1" }, { "no.such.name", "::1" }
+    };
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         struct peer *door = peer_listen (addresses[i][0], ASK_BYTES, NULL);
         assert_non_null (door);

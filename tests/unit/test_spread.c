@@ -52,8 +52,8 @@ static void host_ends (struct bench *b, uint32_t host)
     if (giver != SPREAD_COORDINATOR)
         b->given[giver]--;
     if (lied) {
-        assert_int_equal (spread_fail (b->spread, host, !b->unreached), giver);
-        assert_int_equal (spread_fail (b->spread, host, !b->unreached), SPREAD_COORDINATOR);
+        assert_int_equal (spread_fail (b->spread, host, b->unreached ? SAY_FAILED : SAY_DAMAGED), giver);
+        assert_int_equal (spread_fail (b->spread, host, b->unreached ? SAY_FAILED : SAY_DAMAGED), SPREAD_COORDINATOR);
         b->done_ms[host] = UINT64_MAX; /* the coordinator sends it at once */
         b->sent++;
     } else {
@@ -77,7 +77,7 @@ static uint64_t all_get_it (struct bench *b)
             if (over)
                 continue;
             if (b->done_ms[i])
-                spread_go_on (b->spread, i, now_ms);
+                spread_go_on (b->spread, i, false, now_ms);
             if (b->done_ms[i] && b->done_ms[i] <= now_ms)
                 host_ends (b, i);
             else if (!b->done_ms[i] && b->next_ms[i] <= now_ms)
@@ -171,6 +171,20 @@ TEST_ON (b, a_new_pass_knows_of_nobody)
     assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_SEND);
 }
 
+TEST_ON (b, a_new_pass_knows_who_gave_wrong_bytes)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    for (int pass = 0; pass < 2; pass++) {
+        spread_have (b->spread, &b->file, 7, true);
+        assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), pass ? SPREAD_SEND : SPREAD_ASK);
+        if (!pass)
+            assert_int_equal (spread_fail (b->spread, 9, SAY_DAMAGED), 7);
+        spread_begin (b->spread);
+        spread_file_clear (&b->file);
+    }
+}
+
 TEST_ON (b, who_says_it_again_and_again_is_one_giver)
 {
     uint32_t giver = 0;
@@ -200,7 +214,7 @@ TEST_ON (b, one_host_that_gives_nothing_does_not_end_it_for_all)
     for (uint32_t host = 20; host < 24; host++)
         assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
     for (uint32_t host = 20; host < 24; host++)
-        assert_int_equal (spread_fail (b->spread, host, false), 7);
+        assert_int_equal (spread_fail (b->spread, host, SAY_FAILED), 7);
     assert_false (sends_to_all (b)); /* four places, and the others wait, but for who was let down */
     assert_int_equal (spread_want (b->spread, &b->file, 90, 1000, &giver), SPREAD_WAIT);
     assert_int_equal (spread_want (b->spread, &b->file, 20, 1000, &giver), SPREAD_SEND);
@@ -208,10 +222,40 @@ TEST_ON (b, one_host_that_gives_nothing_does_not_end_it_for_all)
 
 TEST_ON (b, where_no_host_can_open_a_port_the_coordinator_sends_to_all)
 {
+    uint32_t giver = 0;
     b->spread = spread_make (b->hosts);
+    spread_have (b->spread, &b->file, 7, true);
+    assert_int_equal (spread_want (b->spread, &b->file, 9, 1000, &giver), SPREAD_ASK);
+    spread_have (b->spread, &b->file, 9, true);
+    spread_begin (b->spread); /* what worked in an earlier pass says nothing */
+    spread_file_clear (&b->file);
     for (uint32_t host = 0; host < 3; host++)
         spread_have (b->spread, &b->file, host, false);
     assert_true (sends_to_all (b));
+}
+
+static void three_are_let_down (struct bench *b, enum fetch_word what)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    for (uint32_t host = 0; host < 3; host++)
+        spread_have (b->spread, &b->file, host, true);
+    for (uint32_t host = 20; host < 23; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+    for (uint32_t host = 20; host < 23; host++)
+        assert_int_equal (spread_fail (b->spread, host, what), host - 20);
+}
+
+TEST_ON (b, three_that_give_nothing_end_it_and_three_that_are_slow_or_lie_do_not)
+{
+    static const enum fetch_word words[] = { SAY_FAILED, SAY_DAMAGED, SAY_SLOW };
+    for (int i = 0; i < 3; i++) {
+        three_are_let_down (b, words[i]);
+        assert_int_equal (sends_to_all (b), words[i] == SAY_FAILED);
+        spread_destroy (b->spread);
+        spread_file_clear (&b->file);
+        b->spread = NULL;
+    }
 }
 
 TEST_ON (b, hosts_that_take_long_do_not_keep_the_coordinator_for_themselves)
@@ -222,8 +266,57 @@ TEST_ON (b, hosts_that_take_long_do_not_keep_the_coordinator_for_themselves)
         assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_SEND);
     for (uint64_t now_ms = 1000; now_ms < 1000 + SPREAD_LONGEST_MS; now_ms += 1000) {
         for (uint32_t host = 0; host < 4; host++)
-            spread_go_on (b->spread, host, now_ms);
+            spread_go_on (b->spread, host, false, now_ms);
         assert_int_equal (spread_want (b->spread, &b->file, 9, now_ms, &giver), SPREAD_WAIT);
     }
-    assert_int_equal (spread_want (b->spread, &b->file, 9, 1000 + SPREAD_LONGEST_MS, &giver), SPREAD_SEND);
+    for (uint32_t host = 0; host < 4; host++) /* the four ask again first, and are served without a place */
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000 + SPREAD_LONGEST_MS, &giver), SPREAD_SEND);
+    for (uint32_t host = 9; host < 13; host++)
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000 + SPREAD_LONGEST_MS, &giver), SPREAD_SEND);
+    assert_int_equal (spread_want (b->spread, &b->file, 13, 1000 + SPREAD_LONGEST_MS, &giver), SPREAD_WAIT);
+}
+
+/* Three are let down while others get their bytes: a file that takes minutes has not come to anybody yet. */
+TEST_ON (b, some_hosts_that_are_not_reached_do_not_end_it_where_others_get_bytes)
+{
+    for (int gets = 0; gets < 2; gets++) {
+        uint32_t giver = 0;
+        spread_destroy (b->spread);
+        spread_file_clear (&b->file);
+        b->spread = spread_make (b->hosts);
+        for (uint32_t host = 0; host < 4; host++)
+            spread_have (b->spread, &b->file, host, true);
+        for (uint32_t host = 20; host < 24; host++)
+            assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+        spread_go_on (b->spread, 23, gets, 2000);
+        for (uint32_t host = 20; host < 23; host++)
+            assert_int_equal (spread_fail (b->spread, host, SAY_FAILED), host - 20);
+        assert_int_equal (sends_to_all (b), !gets);
+    }
+}
+
+TEST_ON (b, one_host_that_opens_no_port_counts_once_however_many_files_it_has)
+{
+    b->spread = spread_make (b->hosts);
+    for (uint32_t i = 0; i < 9; i++)
+        spread_have (b->spread, &b->file, 7, false);
+    assert_false (sends_to_all (b));
+}
+
+TEST_ON (b, a_giver_that_is_too_slow_for_two_is_asked_no_more_and_others_are)
+{
+    uint32_t giver = 0;
+    b->spread = spread_make (b->hosts);
+    spread_have (b->spread, &b->file, 7, true);
+    spread_have (b->spread, &b->file, 8, true);
+    for (uint32_t host = 20, failed = 0; failed < 2; host++) {
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+        if (giver == 7)
+            assert_int_equal (spread_fail (b->spread, host, SAY_SLOW), 7);
+        failed += giver == 7;
+    }
+    for (uint32_t host = 40; host < 42; host++) {
+        assert_int_equal (spread_want (b->spread, &b->file, host, 1000, &giver), SPREAD_ASK);
+        assert_int_equal (giver, 8);
+    }
 }

@@ -133,7 +133,8 @@ static struct fetch *begin (struct bench *b)
 {
     struct text missing[2];
     uint32_t n = find (b, missing);
-    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, &(struct fetch_calls){ receive, NULL, b }, 0);
+    struct fetch *fetch = fetch_start (&b->run, missing, n, b->directory, &(struct fetch_calls){ receive, NULL, b },
+                                       UINT64_MAX, 0);
     fetch_poll (fetch, 0);
     return fetch;
 }
@@ -197,7 +198,7 @@ TEST_ON (b, a_name_that_leaves_the_folder_is_refused)
         b->wheels[1].name = text_of (bad[i]);
         assert_int_equal (wheels_link_present (&b->run, b->directory, &b->arena, missing, &n, &t->err), -1);
         struct fetch *fetch = fetch_start (&b->run, &b->wheels[1].file.sha256, 1, b->directory,
-                                           &(struct fetch_calls){ receive, NULL, b }, 0);
+                                           &(struct fetch_calls){ receive, NULL, b }, UINT64_MAX, 0);
         struct msg_chunk all = { .sha256 = b->wheels[1].file.sha256,
                                  .size_bytes = b->content[1].len,
                                  .bytes = b->content[1] };

@@ -347,8 +347,9 @@ static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
     char limit[DURATION_TEXT_BYTES];
     struct text phase = attempt_result (attempt)->phase;
     duration_print (attempt->run.rung.timeout_ms, limit);
-    struct text why = text_format (&attempt->arena, "the attempt exceeded its time limit of %s%s%.*s", limit,
-                                   phase.len ? " in phase " : "", TEXT_ARG (phase));
+    struct text came = attempt->fetch ? fetch_progress (attempt->fetch, &attempt->arena) : TEXT_LIT ("");
+    struct text why = text_format (&attempt->arena, "the attempt exceeded its time limit of %s%s%.*s%.*s", limit,
+                                   phase.len ? " in phase " : "", TEXT_ARG (phase), TEXT_ARG (came));
     attempt_stop (attempt, false, ENDING_TIMEOUT, why, now_ms);
 }
 

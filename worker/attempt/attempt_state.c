@@ -88,7 +88,7 @@ void attempt_fetch (struct attempt *attempt, const struct task_answer *answer, u
     const struct attempt_context *context = attempt->context;
     attempt->step = STEP_FETCHING;
     attempt->fetch = fetch_start (&attempt->run, answer->missing.items, answer->missing.n, context->directory,
-                                  &context->fetches, now_ms);
+                                  &context->fetches, attempt->deadline_ms, now_ms);
     fetch_poll (attempt->fetch, now_ms);
 }
 

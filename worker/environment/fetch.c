@@ -6,14 +6,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 /* A piece takes a round trip; what was lost is asked for again after a second, and less and less often. */
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MOST_MS = 10000, UNSENT_AGAIN_MS = 100 };
-/* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. A host
- * that gives less than 32 KiB a second is left. */
-enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000, LATE_MS = 1000, HOST_BYTES_A_MS = 32 };
+/* All hosts that wait for others ask so often; the coordinator gives a place away when it hears nothing for 15 s. */
+enum { WAITING_AGAIN_MS = 500, GOING_MS = 3000, LATE_MS = 1000, HOSTS_LONGEST_MS = 10 * 60 * 1000 };
 
 struct wanted {
     struct text sha256, path;
@@ -30,6 +30,7 @@ struct fetch {
     enum fetch_word word;           /* for the coordinator, of files[at] */
     uint64_t told_ms;               /* when it was last told that a host gives the file */
     uint64_t given_ms, given_bytes; /* when that began; what the coordinator says that the file has */
+    uint64_t hosts_until_ms;        /* then the coordinator sends what is left */
     bool spread;
     int fd;           /* of files[at], beside its place; -1: nothing came of it */
     struct text part; /* its path */
@@ -68,7 +69,7 @@ static struct wanted wanted_of (const struct msg_run *run, struct text sha256, c
 }
 
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
-                           const char *directory, const struct fetch_calls *calls, uint64_t now_ms)
+                           const char *directory, const struct fetch_calls *calls, uint64_t until_ms, uint64_t now_ms)
 {
     assert (missing_n > 0 && missing_n <= FETCH_FILES_MAX);
     struct fetch *fetch = mem_alloc (sizeof *fetch);
@@ -76,6 +77,7 @@ struct fetch *fetch_start (const struct msg_run *run, const struct text *missing
         fetch->files[i] = wanted_of (run, missing[i], directory, &fetch->arena);
     fetch->n = missing_n;
     fetch->calls = *calls;
+    fetch->hosts_until_ms = now_ms + least_u64 (until_ms > now_ms ? (until_ms - now_ms) / 2 : 0, HOSTS_LONGEST_MS);
     fetch->ask_at_ms = fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     fetch->fd = -1;
@@ -186,6 +188,12 @@ static void host_leave (struct fetch *fetch, enum fetch_word why, uint64_t now_m
     go_on (fetch, now_ms);
 }
 
+/* At the end of what hosts have of the attempt's time the coordinator is asked, like all others are who have no place. */
+static enum fetch_word first_word (const struct fetch *fetch, uint64_t now_ms)
+{
+    return now_ms < fetch->hosts_until_ms ? SAY_WANT : SAY_SLOW;
+}
+
 static void host_begin (struct fetch *fetch, const struct msg_chunk *told, uint64_t now_ms)
 {
     file_drop (fetch);
@@ -217,7 +225,7 @@ static void fetch_keep (struct fetch *fetch, uint64_t now_ms)
     if (fetch->spread)
         tell_have (fetch, bytes);
     fetch->giver = (struct giver){ 0 };
-    fetch->word = SAY_WANT;
+    fetch->word = first_word (fetch, now_ms);
     fetch->spread = false;
     if (++fetch->at == fetch->n)
         fetch->state = FETCH_DONE;
@@ -248,15 +256,30 @@ static void wait_for_place (struct fetch *fetch, uint64_t now_ms)
     fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     fetch->ask_at_ms = now_ms + WAITING_AGAIN_MS;
+    fetch->word = first_word (fetch, now_ms);
 }
 
 /* What another host sends is its word alone: nothing of it ends the fetch, or holds it up. */
-static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *chunk, uint64_t now_ms)
+static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *chunk)
 {
-    uint64_t left = fetch->given_bytes - fetch->bytes, since_ms = now_ms - fetch->given_ms;
-    bool slow = since_ms > FETCH_HOST_SILENCE_MS && fetch->bytes / HOST_BYTES_A_MS < since_ms - FETCH_HOST_SILENCE_MS;
     return chunk->problem.len || chunk->size_bytes != fetch->given_bytes ||
-           chunk->bytes.len != least_u64 (left, FILE_CHUNK_MAX_BYTES) || slow;
+           chunk->bytes.len != least_u64 (fetch->given_bytes - fetch->bytes, FILE_CHUNK_MAX_BYTES);
+}
+
+/* If it goes on like this, with `bytes` so far. The first seconds say nothing: all begin at once. */
+static bool host_takes_too_long (const struct fetch *fetch, uint64_t bytes, uint64_t now_ms)
+{
+    uint64_t since_ms = now_ms - fetch->given_ms, may_ms = fetch->hosts_until_ms - fetch->given_ms;
+    return since_ms > FETCH_HOST_SILENCE_MS && since_ms * fetch->given_bytes > may_ms * bytes;
+}
+
+/* Nobody polled in time: it was this process that stood still, and not who gives. */
+static void forgive_own_sleep (struct fetch *fetch, uint64_t now_ms)
+{
+    if (!fetch->giver.port || now_ms < fetch->ask_at_ms + LATE_MS)
+        return;
+    fetch->given_ms += now_ms - fetch->ask_at_ms;
+    fetch->received_ms = fetch->ask_at_ms = now_ms;
 }
 
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms)
@@ -264,10 +287,13 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_hos
     struct err err = { 0 };
     if (!is_awaited (fetch, chunk, of_host))
         return; /* repeated, or late */
+    forgive_own_sleep (fetch, now_ms);
     fetch->spread |= chunk->spread;
     fetch->refused = chunk->problem.len > 0 && !of_host;
-    if (of_host && host_is_wrong (fetch, chunk, now_ms))
+    if (of_host && host_is_wrong (fetch, chunk))
         host_leave (fetch, SAY_FAILED, now_ms);
+    else if (of_host && host_takes_too_long (fetch, fetch->bytes + chunk->bytes.len, now_ms))
+        host_leave (fetch, SAY_SLOW, now_ms);
     else if (fetch->refused)
         fetch_fail (fetch, chunk->problem);
     else if (chunk->giver.port && !of_host && fetch->bytes == 0)
@@ -310,8 +336,7 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms)
 {
     if (fetch->state != FETCH_GOING)
         return;
-    if (now_ms >= silent_ms (fetch) && fetch->giver.port && now_ms >= fetch->ask_at_ms + LATE_MS)
-        fetch->received_ms = now_ms; /* it was this process that stood still */
+    forgive_own_sleep (fetch, now_ms);
     if (now_ms >= silent_ms (fetch) && fetch->giver.port)
         host_leave (fetch, SAY_FAILED, now_ms);
     else if (now_ms >= silent_ms (fetch))
@@ -334,6 +359,16 @@ enum fetch_state fetch_state (const struct fetch *fetch, struct text *problem)
     if (problem)
         *problem = fetch->problem;
     return fetch->state;
+}
+
+struct text fetch_progress (const struct fetch *fetch, struct arena *arena)
+{
+    const struct giver *giver = &fetch->giver;
+    if (fetch->state != FETCH_GOING)
+        return TEXT_LIT ("");
+    return text_format (arena, "; %" PRIu64 " bytes of %.*s had come from %s%.*s", fetch->bytes,
+                        TEXT_ARG (fetch->files[fetch->at].path), giver->port ? "the host at " : "the coordinator",
+                        TEXT_ARG (giver->address));
 }
 
 enum owner fetch_owner (const struct fetch *fetch)

@@ -74,9 +74,10 @@ struct fetch_calls {
 enum fetch_state { FETCH_GOING, FETCH_DONE, FETCH_FAILED };
 
 struct fetch;
-/* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and what `calls` has stay the caller's. */
+/* `missing` are sha256 of files and wheels of `run`; both are copied. `directory` and what `calls` has stay the caller's.
+ * `until_ms`: when its attempt ends, UINT64_MAX: never. Hosts have half of that time, and the coordinator the rest. */
 struct fetch *fetch_start (const struct msg_run *run, const struct text *missing, uint32_t missing_n,
-                           const char *directory, const struct fetch_calls *calls, uint64_t now_ms);
+                           const char *directory, const struct fetch_calls *calls, uint64_t until_ms, uint64_t now_ms);
 void fetch_destroy (struct fetch *fetch); /* NULL is fine */
 /* A piece from another host, or from the coordinator; one that is not awaited is passed over. */
 void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_host, uint64_t now_ms);
@@ -84,6 +85,8 @@ void fetch_poll (struct fetch *fetch, uint64_t now_ms);
 uint64_t fetch_deadline_ms (const struct fetch *fetch);
 /* FAILED: `*problem` says why; it lives as long as the fetch. `problem` may be NULL. */
 enum fetch_state fetch_state (const struct fetch *fetch, struct text *problem);
+/* "; so many bytes of this file had come from there"; empty unless GOING. */
+struct text fetch_progress (const struct fetch *fetch, struct arena *arena);
 /* FAILED: whose it is. A file that the coordinator no longer has is the launch's; all else is this host's. */
 enum owner fetch_owner (const struct fetch *fetch);
 

@@ -176,7 +176,7 @@ static bool send_fetch (void *owner, const struct msg_fetch *ask, const struct g
     struct msg msg = { .kind = MSG_FETCH, .of.fetch = *ask };
     if (giver)
         return host_files_ask (driver->host_files, ask, giver);
-    if (ask->word == SAY_FAILED || ask->word == SAY_DAMAGED)
+    if (ask->word != SAY_GOING) /* then no host gives one */
         host_files_leave (driver->host_files);
     return member_session (driver->member) && sender_send_or_lose (&driver->sender, LINK_BULK, &msg);
 }

@@ -74,7 +74,7 @@ static struct msg_chunk share_answer (struct share *share, const struct msg_fetc
 
 /* ---- the links ---- */
 
-enum { ASK_MAX_BYTES = 1024, PIECE_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, FRAMES_AT_ONCE = 64 };
+enum { ASK_MAX_BYTES = 1024, PIECE_MAX_BYTES = FILE_CHUNK_MAX_BYTES + 4096, FRAMES_AT_ONCE = 64, ASKS_AT_ONCE = 4 };
 
 struct host_files {
     struct loop *loop;
@@ -117,6 +117,7 @@ void host_files_destroy (struct host_files *files)
         return;
     host_files_close (files);
     buf_release (&files->frame);
+    explicit_bzero (files->asked_key, sizeof files->asked_key);
     arena_release (&files->arena);
     mem_free (files);
 }
@@ -217,11 +218,12 @@ void host_files_offer (struct host_files *files, struct text address, const char
     have->key = text_of (peer_public_key (files->listener));
 }
 
+/* Few, since each reads from the disk: a heartbeat waits meanwhile, however many ask. */
 static uint32_t listener_answer (struct host_files *files)
 {
     struct msg asked;
     uint32_t n = 0;
-    for (; n < FRAMES_AT_ONCE && link_receive (files, files->listener, MSG_FETCH, &asked); n++) {
+    for (; n < ASKS_AT_ONCE && link_receive (files, files->listener, MSG_FETCH, &asked); n++) {
         if (asked.kind != MSG_FETCH)
             continue;
         struct msg answer = { .kind = MSG_CHUNK, .of.chunk = share_answer (files->share, &asked.of.fetch) };
