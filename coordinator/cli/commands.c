@@ -149,9 +149,10 @@ static int run_it (const struct cli_arguments *arguments)
                        .umask = umask (077),
                        .log = { stderr, "sliceup", arguments->values[CLI_VERBOSE] != NULL } };
     struct err err = { 0 };
-    if ((name_home (arguments->values[CLI_HOME], wanted, &err) < 0 ||
-         find_home (wanted, !command->needs_no_home, home, &err) < 0) &&
-        !command->needs_no_home)
+    int without = command->needs_no_home_with;
+    bool needs_home = !command->needs_no_home && !(without && arguments->values[without]);
+    if ((name_home (arguments->values[CLI_HOME], wanted, &err) < 0 || find_home (wanted, needs_home, home, &err) < 0) &&
+        needs_home)
         return cli_fail (&cli, &err);
     find_self (program);
     cli.share_dir = find_share (program, share);

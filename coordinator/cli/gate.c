@@ -314,6 +314,7 @@ static const struct cli_option options[] = {
 const struct cli_command gate_command = {
     .name = "gate",
     .task = TASK_RUN,
+    .needs_no_home_with = GATE_CHECK, /* a unit of systemd has no HOME */
     .usage = "SLICE.yaml [OPTIONS] | --check FILE [--here] [--hosts SET]",
     .summary = "run the quick ladder before a job, and leave one line and a certificate",
     .help =
