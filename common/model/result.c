@@ -173,6 +173,7 @@ static const struct field result_fields[] = {
     F_U64 (43, struct result, unsent_bytes, COUNT_MAX),
     F_U64 (44, struct result, log_bytes, COUNT_MAX),
     F_TEXT (45, struct result, interpreter, SENTENCE_MAX_BYTES),
+    F_BOOL (46, struct result, at_limit),
 };
 const struct record result_record = { "result", sizeof (struct result), result_fields,
                                       sizeof result_fields / sizeof *result_fields, offsetof (struct result, encoded) };

@@ -211,6 +211,7 @@ struct result {
     uint64_t group_memory_kills, machine_memory_kills;
     uint64_t memory_limit_bytes; /* the least of that cgroup and its parents; 0: none, or not visible */
     bool memory_group_shared;    /* the counts are of a parent cgroup that holds others, too */
+    bool at_limit;               /* ended by itself in the last moments of its time, as others may have been stopped */
     struct text interpreter;     /* of a canary: "copied" (preload.h), "executed", or "executed: " and why not copied */
     struct text encoded;         /* not a field: record_encoded */
 };

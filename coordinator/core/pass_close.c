@@ -186,10 +186,20 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                                                                   "ended because the other hosts were stopped") });
 }
 
+/* It failed when others of its program were stopped at their limit: that may have ended it, whatever it says. */
+static bool fell_at_limit (const struct coord *coord, uint32_t at)
+{
+    const struct pass_state *pass = &coord->state->pass;
+    bool stopped = false;
+    for (uint32_t i = 0; i < pass->parts.n && !stopped && pass->parts.items[at].result.at_limit; i++)
+        stopped = pass->parts.items[i].result.ending == ENDING_TIMEOUT;
+    return stopped && result_ended_badly (&pass->parts.items[at].result);
+}
+
 /* The ending, as needed to find cascades. */
 static enum ending ending_of (const struct coord *coord, uint32_t at, bool culprit)
 {
-    if (was_overdue (coord, at))
+    if (was_overdue (coord, at) || (!culprit && fell_at_limit (coord, at)))
         return ENDING_TIMEOUT;
     return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
 }
@@ -222,7 +232,8 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
             .code = coord->state->pass.parts.items[i].result.code,
             .killed = failure_is_outside_kill (coord->state->pass.parts.items[i].result.ending,
                                                coord->state->pass.parts.items[i].result.code),
-            .complains = !culprits[i] && complains (&coord->state->pass.parts.items[i], &verdicts[i]),
+            .complains = !culprits[i] &&
+                         (fell_at_limit (coord, i) || complains (&coord->state->pass.parts.items[i], &verdicts[i])),
             .peers = reading.peers,
             .noticed = reading.complains,
             .lags = lags[i],

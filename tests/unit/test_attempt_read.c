@@ -196,6 +196,45 @@ TEST_ON (b, a_limit_that_passed_is_read)
     saw_hbm (r);
 }
 
+/* Hosts of one program are stopped at their limit one after the other, and what the others say then may be of that. */
+TEST_ON (b, what_is_printed_in_the_last_moments_is_no_cause_where_hosts_work_together)
+{
+    use_table (b);
+    char edge[128], command[512];
+    snprintf (edge, sizeof edge, "%s/edge", b->directory);
+    snprintf (command, sizeof command,
+              "echo begun; until [ -e %s ]; do sleep 0.05; done; echo '" HBM "'; while :; do sleep 0.05; done", edge);
+    for (int together = 0; together < 2; together++) {
+        (void) unlink (edge);
+        b->run.rung.scope = together ? SCOPE_SLICE : SCOPE_HOST;
+        b->ripe_on = "begun";
+        b->ripe_next = "memory space hbm";
+        b->edge_file = edge;
+        use_command (b, command);
+        const struct result *r = together ? run_again (b) : run (b);
+        assert_int_equal (r->ending, ENDING_TIMEOUT);
+        assert_int_equal (r->sightings.n, !together);
+        has (r->tail, together ? "begun" : "memory space hbm");
+        assert_false (r->at_limit);
+    }
+}
+
+TEST_ON (b, who_ends_in_the_last_moments_says_so)
+{
+    char edge[128], command[512];
+    snprintf (edge, sizeof edge, "%s/edge", b->directory);
+    snprintf (command, sizeof command, "echo begun; until [ -e %s ]; do sleep 0.05; done; exit 3", edge);
+    b->run.rung.scope = SCOPE_SLICE;
+    b->ripe_on = "begun";
+    b->ripe_next = "never";
+    b->edge_file = edge;
+    use_command (b, command);
+    const struct result *r = run (b);
+    assert_int_equal (r->ending, ENDING_EXITED);
+    assert_int_equal (r->code, 3);
+    assert_true (r->at_limit);
+}
+
 /* It is stopped once it has printed. */
 static void use_stopped (struct bench *b)
 {

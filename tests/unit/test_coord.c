@@ -364,6 +364,38 @@ TEST_ON (bench, a_host_that_was_stopped_on_its_own_is_the_cause)
     }
 }
 
+/* The first that is stopped at its limit takes connections of the others along. */
+TEST (who_falls_when_others_are_stopped_at_their_limit_is_not_the_cause)
+{
+    static const struct {
+        bool at_limit, stopped, cause; /* stopped: the others were */
+    } rows[] = { { false, true, true }, { true, true, false }, { true, false, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bench bench;
+        bench_open (&bench, 2);
+        all_join (&bench);
+        struct msg fell = { .kind = MSG_RESULT,
+                            .of.result = { .key = running,
+                                           .ending = ENDING_EXITED,
+                                           .code = 1,
+                                           .tail = TEXT_LIT ("AssertionError"),
+                                           .at_limit = rows[i].at_limit } };
+        tell (&bench, 2, &fell);
+        end (&bench, 0, rows[i].stopped ? ENDING_TIMEOUT : ENDING_CANCELLED);
+        end (&bench, 1, rows[i].stopped ? ENDING_TIMEOUT : ENDING_CANCELLED);
+        const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
+        assert_non_null (ended);
+        for (uint32_t at = 0; at < HOSTS; at++) {
+            const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[at];
+            if (verdict->host == 2)
+                assert_int_equal (verdict->outcome == OUTCOME_FAILED, rows[i].cause);
+            else
+                assert_int_equal (verdict->outcome == OUTCOME_CASCADE, rows[i].cause);
+        }
+        bench_close (&bench);
+    }
+}
+
 TEST_ON (bench, a_host_that_keeps_announcing_new_workers_is_given_up)
 {
     bench_open (bench, 0);

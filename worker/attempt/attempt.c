@@ -20,6 +20,8 @@ enum {
     DRAIN_MS = 2000, /* a stray may hold the pipe; after this all are dead */
     TOLD_MS = 300,   /* a signal for all processes of a job reaches this worker as well */
     FETCHES_MAX = 3, /* a fetched file may be damaged before its use, but not again and again */
+    EDGE_PART = 10,  /* of its time are the last moments, at most so long: hosts reach their limits within them */
+    EDGE_MOST_MS = 2000
 };
 
 /* ---- starting ---- */
@@ -268,6 +270,9 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
     attempt_result (attempt)->key = attempt->run.key;
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
+    attempt->edge_ms = run->rung.scope == SCOPE_SLICE
+                           ? attempt->deadline_ms - least_u64 (run->rung.timeout_ms / EDGE_PART, EDGE_MOST_MS)
+                           : UINT64_MAX;
     if (attempt_begin (attempt, now_ms, &err) < 0)
         refuse_start (attempt, &err, now_ms);
     return attempt;
@@ -338,6 +343,14 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
     }
     if (!looks)
         end_program (attempt, hard, now_ms);
+}
+
+static void watch_the_edge (struct attempt *attempt, uint64_t now_ms)
+{
+    if (attempt->at_edge || now_ms < attempt->edge_ms || attempt->step != STEP_RUNNING || attempt->stopping)
+        return;
+    attempt->edge = attempt_printed (attempt, now_ms);
+    attempt->at_edge = true;
 }
 
 static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
@@ -499,6 +512,7 @@ void attempt_poll (struct attempt *attempt, uint64_t now_ms)
         return;
     if (attempt->step == STEP_SENDING && now_ms >= output_deadline_ms (attempt->output))
         attempt_finish (attempt, now_ms);
+    watch_the_edge (attempt, now_ms);
     if (attempt->exec)
         turn_exec (attempt, now_ms);
     if (attempt->step == STEP_DRAINING)
@@ -534,6 +548,8 @@ uint64_t attempt_deadline_ms (const struct attempt *attempt)
         at_ms = least_u64 (at_ms, exec_deadline_ms (attempt->exec));
     if (attempt->look.until_ms && attempt->step == STEP_RUNNING)
         at_ms = least_u64 (at_ms, attempt->look.next_ms);
+    if (!attempt->at_edge && !attempt->stopping && attempt->step == STEP_RUNNING)
+        at_ms = least_u64 (at_ms, attempt->edge_ms);
     at_ms = attempt->step == STEP_SENDING ? at_ms : least_u64 (at_ms, attempt->read_until_ms);
     return attempt->stopping || attempt->step == STEP_SENDING ? at_ms : least_u64 (at_ms, attempt->deadline_ms);
 }

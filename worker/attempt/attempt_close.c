@@ -252,7 +252,7 @@ static void count_output (struct attempt *attempt)
     result->unsent_bytes = output_unsent_bytes (attempt->output);
     result->log_bytes = output_sent_bytes (attempt->output);
     bool late = attempt->look.begun && result->ending == attempt->stop_ending; /* later output is not the cause */
-    result->tail = late ? attempt->look.tail : output_tail (attempt->output, &attempt->arena);
+    result->tail = late ? attempt->look.until.tail : output_tail (attempt->output, &attempt->arena);
 }
 
 static void add_fact (struct attempt *attempt, struct text name, struct text value)
@@ -333,6 +333,7 @@ void attempt_note_end (struct attempt *attempt, const struct exec_end *end, uint
     result->duration_ms = now_ms - (result->ending == ENDING_TIMEOUT /* the limit counts from the RUN on */
                                         ? attempt->deadline_ms - attempt->run.rung.timeout_ms
                                         : attempt->began_ms);
+    result->at_limit = attempt->at_edge && !attempt->stopping;
     result->strays = end->strays;
     if (!result->bundle.n) /* the program told none itself */
         result->bundle = attempt->versions;

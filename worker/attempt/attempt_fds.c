@@ -155,15 +155,20 @@ static void look_log_lines (struct attempt *attempt, struct text lines, uint64_t
         output_add_line (attempt->output, text_take_until (&lines, '\n'), now_ms);
 }
 
+struct printed attempt_printed (struct attempt *attempt, uint64_t now_ms)
+{
+    (void) output_read (attempt->output, now_ms);
+    return (struct printed){ output_bytes (attempt->output), output_raw_tail (attempt->output, &attempt->arena),
+                             output_tail (attempt->output, &attempt->arena) };
+}
+
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms)
 {
     bool late = attempt->stop_ending == ENDING_TIMEOUT || attempt->stop_ending == ENDING_CANCELLED ||
                 attempt->stop_ending == ENDING_TERMINATED;
-    (void) output_read (attempt->output, now_ms);
+    struct printed until = attempt_printed (attempt, now_ms);
     attempt->look.begun = true;
-    attempt->look.printed_bytes = output_bytes (attempt->output);
-    attempt->look.raw_tail = output_raw_tail (attempt->output, &attempt->arena);
-    attempt->look.tail = output_tail (attempt->output, &attempt->arena);
+    attempt->look.until = attempt->at_edge && attempt->stop_ending == ENDING_TIMEOUT ? attempt->edge : until;
     attempt->look.waits = attempt->look.stacks = attempt->look.stand = (struct text){ 0 }; /* of an earlier look */
     attempt->look.until_ms = 0;
     if (!late || attempt->gate_open) /* at a gate it waits for others */

@@ -68,9 +68,9 @@ int attempt_start_task (struct attempt *attempt, enum task_kind kind, struct err
     if (kind == TASK_READ) {
         command.succeeded = attempt_succeeded (attempt);
         bool looked = attempt->look.begun; /* we caused later output */
-        command.output_bytes = looked ? attempt->look.printed_bytes : output_bytes (attempt->output);
+        command.output_bytes = looked ? attempt->look.until.bytes : output_bytes (attempt->output);
         command.cut = output_cut (attempt->output);
-        command.tail = looked ? attempt->look.raw_tail : output_raw_tail (attempt->output, &attempt->arena);
+        command.tail = looked ? attempt->look.until.raw_tail : output_raw_tail (attempt->output, &attempt->arena);
     }
     attempt->exec = task_start (kind, &command, context->host, context->directory, STDERR_FILENO, &attempt->task_fd,
                                 err);

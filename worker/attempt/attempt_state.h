@@ -35,6 +35,12 @@ struct phase_clock {
     uint64_t since_ms;
 };
 
+/* What a program had printed by some moment. */
+struct printed {
+    uint64_t bytes;
+    struct text raw_tail, tail;
+};
+
 struct attempt {
     struct loop *loop;
     const struct attempt_context *context;
@@ -75,10 +81,12 @@ struct attempt {
     enum ending stop_ending;
     bool done_before_stop; /* the program sent `done` before it was stopped */
     struct text stop_why;
+    uint64_t edge_ms;    /* then the last moments before the limit begin */
+    struct printed edge; /* until then, once `at_edge` */
+    bool at_edge;
     struct {
         bool begun;                       /* before a stop */
-        uint64_t printed_bytes;           /* until then */
-        struct text raw_tail, tail;       /* of that output */
+        struct printed until;             /* what is searched for a cause */
         uint64_t until_ms, next_ms;       /* while it writes its stacks; 0: not, or no more */
         uint64_t asked_bytes, seen_bytes; /* lengths of the file of stacks */
         struct arena arena;               /* of the last look: */
@@ -131,6 +139,7 @@ void attempt_close_fds (struct attempt *attempt);
 void attempt_drain_channel (struct attempt *attempt);      /* reads all of it, after the program's end */
 void attempt_check_channel_held (struct attempt *attempt); /* at the time limit: is the channel still open? */
 void attempt_watch_writable (struct attempt *attempt);
+struct printed attempt_printed (struct attempt *attempt, uint64_t now_ms);
 /* Finds out what it is doing before a stop. True: it was asked for its stacks; stop it once the look is over. */
 bool attempt_begin_look (struct attempt *attempt, struct text why, uint64_t now_ms);
 /* True only once, and only of a look before a stop. */
