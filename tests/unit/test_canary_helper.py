@@ -242,6 +242,15 @@ class Conversation(unittest.TestCase):
                 canary.check("c", 1.0, value)
             self.assertEqual(caught.exception.owner, "program")
 
+    def test_a_metric_that_is_not_a_number_is_of_the_host_whose_part_is_none(self):
+        canary, nan = self.start().canary, float("nan")
+        for local, value, owner, said in ((nan, nan, "program", "m is nan: local device 1 gave nan to it"),
+                                          (float("inf"), 1.0, "program", "m is 1.0: local device 1 gave inf to it"),
+                                          (2.0, nan, "peer", "m is nan, but all that this host gave to it is finite: .*")):
+            with self.subTest(said), self.assertRaisesRegex(sliceup_canary.Failure, rf"\A{said}\Z") as caught:
+                canary.metric("m", "sum", ["x"], value, [{"value": value, "local": one} for one in (1.0, local)])
+            self.assertEqual(caught.exception.owner, owner)
+
 
 class Ends(unittest.TestCase):
     def test_done_carries_the_nonce_and_is_last(self):

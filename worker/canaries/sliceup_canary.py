@@ -257,7 +257,7 @@ class Canary:
 
     def metric(self, name, reduction, axes, value, shards, scope="global", dtype="float32"):
         """dtype: in what the value was computed; what rounding may come to follows from it."""
-        finite(name, value)
+        finite_metric(name, value, shards)
         self.say("metric", name=name, reduction=reduction, axes=list(axes), scope=scope,
                  value=value, shards=shards, dtype=dtype)
 
@@ -326,6 +326,15 @@ def versions(packages):
 def finite(name, value):
     if not math.isfinite(value):
         raise Failure("program", f"{name} is {value}")
+
+
+def finite_metric(name, value, shards):
+    """One value that is not finite spoils the reduction on every host: only its own host is at fault."""
+    bad = [at for at, shard in enumerate(shards) if not math.isfinite(shard.get("local", 0))]
+    if bad:
+        raise Failure("program", f"{name} is {value}: local device {bad[0]} gave {shards[bad[0]]['local']} to it")
+    if not math.isfinite(value):
+        raise Failure("peer", f"{name} is {value}, but all that this host gave to it is finite: see the other hosts, and the reduction")
 
 
 def connect():
