@@ -172,7 +172,14 @@ static void prove_metrics_fail (const struct proving *proving, uint32_t at, stru
     verdict->outcome = OUTCOME_FAILED;
     verdict->owner = OWNER_PROGRAM;
     verdict->cause = text_clip (cause, SENTENCE_MAX_BYTES);
-    verdict->next = TEXT_LIT ("see the value, contribution and proof of every host in the receipt (sliceup receipt)");
+    const struct coord *coord = proving->coord;
+    const struct result *result = &coord->state->pass.parts.items[at].result;
+    verdict->next = result->metrics.n
+                        ? TEXT_LIT ("see the value, contribution and proof of every host in the receipt "
+                                    "(sliceup receipt)")
+                        : text_format (arena, "see why it reported none: sliceup logs %.8s --rung %.*s",
+                                       coord->state->run.ptr,
+                                       TEXT_ARG (coord->state->plan.rungs.items[coord->state->pass.key.rung].id));
 }
 
 static void fail_those_at_fault (const struct proving *proving, struct text name, const struct metric *first,

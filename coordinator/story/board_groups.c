@@ -59,7 +59,7 @@ static struct board_verdict_group *new_group (struct board_pass *pass, const str
 static struct board_verdict_group *group_for (const struct board *board, struct board_pass *pass,
                                               const struct verdict *verdict, uint32_t capacity)
 {
-    struct text line = error_line_find (verdict->outcome, verdict->evidence);
+    struct text line = error_line_beside (verdict->outcome, verdict->evidence, verdict->cause);
     for (uint32_t i = 0; i < pass->groups.n; i++)
         if (board_groups_belongs (board, &pass->groups.items[i], verdict, line)) {
             pass->groups.items[i].varies |= !text_equal (pass->groups.items[i].line, kept_part (line)) ||

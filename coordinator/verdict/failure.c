@@ -179,6 +179,15 @@ static struct text say_where_it_stood (struct text stack, const char *in, struct
     return framed ? place : (struct text){ 0 };
 }
 
+/* Who holds it is seen on its host, also of a disk that hosts share. */
+static void say_that_it_waits_for_a_lock (const struct judge_case *of, struct arena *arena, struct verdict *out)
+{
+    out->cause = text_clip (text_format (arena, "%.*s; waits for a file lock", TEXT_ARG (out->cause)),
+                            SENTENCE_MAX_BYTES);
+    out->next = text_format (arena, "see who holds the lock: %.*s",
+                             TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("lslocks"), arena)));
+}
+
 /* A hang is never transient, whatever the program printed. The most telling text comes first. */
 void failure_describe_hang (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
@@ -186,6 +195,8 @@ void failure_describe_hang (const struct judge_case *of, struct arena *arena, st
     failure_read_result (of->plan, of->signatures, of->result, arena, &reading);
     struct text printed = reading.evidence, stack = failure_stack (of->result, arena);
     (void) say_where_it_stood (stack, " in ", arena, out);
+    if (stand_waits_for_lock (stack))
+        say_that_it_waits_for_a_lock (of, arena, out);
     bool known = reading.of.weight >= CAUSE_PEER, fatal = find_fatal (reading.evidence, &printed);
     struct text first = printed;
     if ((fatal || known) && survived (text_take_until (&first, '\n'), of->result->tail))
@@ -455,4 +466,8 @@ void failure_judge_sender (const struct judge_case *of, struct arena *arena, str
                                            "which kills for want of memory)")
                                : TEXT_LIT ("nothing in its log says by whom"),
                         SENTENCE_MAX_BYTES);
+    if (unexplained && killed && out->owner == OWNER_UNKNOWN)
+        out->next = text_format (
+            arena, "see whether the kernel did it: %.*s",
+            TEXT_ARG (host_command (of->plan, of->host, TEXT_LIT ("dmesg | grep -i kill"), arena)));
 }

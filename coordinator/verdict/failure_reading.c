@@ -182,6 +182,8 @@ struct text error_line_beside (enum outcome outcome, struct text evidence, struc
 {
     const struct text failure = TEXT_LIT ("sliceup_canary.Failure: "); /* a canary prints what it said as its cause */
     struct text line = error_line_find (outcome, evidence), said = line;
+    if (text_starts (cause, "killed by signal 9 ") && log_line_grade (line) < LINE_ERROR)
+        return (struct text){ 0 }; /* it had no last word: that was of its work */
     if (text_starts (line, "sliceup_canary.Failure: "))
         said = (struct text){ line.ptr + failure.len, line.len - failure.len };
     return said.len && text_find (cause, said, NULL) ? (struct text){ 0 } : line;

@@ -177,6 +177,15 @@ static void isolate_words_blame_host_of (const struct isolate_ruling *ruling, co
         after->else_owner = OWNER_NONE;
         after->signature = (struct text){ 0 };
         after->next = TEXT_LIT ("see what it did before it complained of the others: sliceup logs");
+    } else if (ruling->named->suspects.n == 1 && before->owner == OWNER_PEER) { /* the others do well without it */
+        after->owner = OWNER_HOST;
+        after->else_owner = OWNER_LAUNCH;
+        after->likely = true;
+        after->signature = (struct text){ 0 };
+        after->next = text_format (arena,
+                                   "compare its addresses and variables with those of the others: sliceup drift; "
+                                   "what it printed: sliceup logs --hosts %.*s",
+                                   TEXT_ARG (ruling->who));
     }
     after->transient = before->transient &&
                        ruling->named->suspects.n == 0; /* it did not pass without the others either */

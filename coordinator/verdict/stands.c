@@ -186,6 +186,13 @@ static bool stand_is_held (const struct stand *stand, bool serves)
     return stand->child ? !stand->children_wait : !stand->waits;
 }
 
+/* flock(2), and the locks of fcntl(2), which sleep in the same place of the kernel (linux fs/locks.c). */
+bool stand_waits_for_lock (struct text lines)
+{
+    return text_find (lines, TEXT_LIT (": main thread sleeping in flock"), NULL) ||
+           text_find (lines, TEXT_LIT ("(locks_lock_inode_wait)"), NULL);
+}
+
 bool stand_holds_itself (struct text lines)
 {
     struct stand stand = stand_read (lines);

@@ -25,7 +25,8 @@ struct text stand_print (struct text lines, struct arena *arena, bool *framed);
 struct text stand_phrase (struct text lines, struct arena *arena);
 /* Is it held by something of its own, so that no other host can end it? docs/spec/signatures.md, "Blame". */
 bool stand_holds_itself (struct text lines);
-bool stand_is_line (struct text line); /* one of a stand, in evidence */
+bool stand_waits_for_lock (struct text lines); /* a lock of a file */
+bool stand_is_line (struct text line);         /* one of a stand, in evidence */
 /* What a line of a stand is; `said`: of a frame without its mark, `File "/home/me/fault.py", line 4 in maybe`. */
 enum stand_line { STAND_OWN_FRAME, STAND_FRAME, STAND_WAIT };
 enum stand_line stand_line_read (struct text line, struct text *said);

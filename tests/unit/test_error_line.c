@@ -25,6 +25,15 @@ TEST (the_line_that_looks_like_an_error_is_told)
     assert_text (error_line_find (OUTCOME_TIMED_OUT, lines), "ValueError: expected 6");
 }
 
+TEST (who_is_killed_by_somebody_else_has_no_last_word)
+{
+    struct text killed = TEXT_LIT ("killed by signal 9 (Killed)"), aborted = TEXT_LIT ("killed by signal 6 (Aborted)");
+    struct text lines = TEXT_LIT ("20 rounds\n40 rounds"), error = TEXT_LIT ("20 rounds\nMemoryError: no room");
+    assert_int_equal (error_line_beside (OUTCOME_FAILED, lines, killed).len, 0);
+    assert_text (error_line_beside (OUTCOME_FAILED, lines, aborted), "40 rounds");
+    assert_text (error_line_beside (OUTCOME_FAILED, error, killed), "MemoryError: no room");
+}
+
 /* What a program prints last is why it ended; of one that hangs, the first line says where it stands. */
 TEST (without_an_error_the_outcome_says_which_line_is_told)
 {

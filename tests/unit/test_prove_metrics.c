@@ -235,6 +235,7 @@ TEST_ON (bench, who_does_not_report_what_is_required_fails_alone)
     others_end_well (bench, 0);
     stands (bench, 0, OUTCOME_FAILED,
             "metric loss is not proved over data, model (proof: unproved): this host did not report the metric");
+    assert_has (verdict_on (bench, 0)->next, "see why it reported none: sliceup logs ");
     others_stand (bench, 0, OUTCOME_CASCADE, "metric loss is not proved, because host0 did not pass");
 }
 
