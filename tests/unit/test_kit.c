@@ -529,9 +529,8 @@ TEST_ON (b, who_stood_still_does_not_blame_the_host_that_gives)
 }
 
 /* Gives a piece of `n` every 4.9 s, as long as the host is asked. Returns how many. */
-static uint32_t pieces_taken_slowly (struct bench *b, struct fetch *fetch, uint32_t n)
+static uint32_t pieces_taken_slowly (struct bench *b, struct fetch *fetch, uint32_t n, uint64_t now_ms)
 {
-    uint64_t now_ms = T0;
     for (uint32_t i = 0; i < n; i++) {
         for (int waited_ms = 0; waited_ms < 4900; waited_ms += 100)
             fetch_poll (fetch, now_ms += 100);
@@ -551,11 +550,29 @@ TEST_ON (b, a_host_that_would_take_too_long_is_left_early)
         b->content[0].ptr = arena_alloc (&b->arena, b->content[0].len);
         b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
         struct fetch *fetch = begin_of_host (b);
-        assert_int_equal (pieces_taken_slowly (b, fetch, n), n == 6 ? 6 : 2);
-        assert_int_equal (b->asked.word, n == 6 ? SAY_WANT : SAY_SLOW);
+        assert_int_equal (pieces_taken_slowly (b, fetch, n, T0), n == 6 ? 6 : 2);
+        assert_int_equal (b->asked.word, SAY_SLOW); /* of the same file, or of the next */
         assert_int_equal (b->asked.offset, 0);
         fetch_destroy (fetch);
     }
+}
+
+/* It asked in time, and the answer was late: then a host has no time to waste. */
+TEST_ON (b, a_host_that_is_told_after_its_time_is_left_as_well)
+{
+    b->list.n = 2;
+    b->content[0].len = 100 * FILE_CHUNK_MAX_BYTES;
+    b->content[0].ptr = arena_alloc (&b->arena, b->content[0].len);
+    b->list.items[0].file.sha256 = sha256_of (b, b->content[0]);
+    struct fetch *fetch = begin (b);
+    struct msg_chunk told = { .sha256 = b->list.items[0].file.sha256,
+                              .size_bytes = b->content[0].len,
+                              .spread = true,
+                              .giver = { TEXT_LIT ("10.0.0.7"), 4711, TEXT_LIT ("key") } };
+    fetch_take (fetch, &told, false, T0 + 31 * SECOND);
+    assert_int_equal (pieces_taken_slowly (b, fetch, 100, T0 + 31 * SECOND), 2);
+    assert_int_equal (b->asked.word, SAY_SLOW);
+    fetch_destroy (fetch);
 }
 
 TEST_ON (b, a_host_that_gives_other_pieces_than_asked_for_is_left)
@@ -602,7 +619,8 @@ TEST_ON (b, who_waits_for_a_place_asks_again_and_is_not_silent)
         assert_int_equal (b->asks, asks);
         fetch_poll (fetch, now_ms + 500);
         assert_int_equal (b->asks, asks + 1);
-        assert_int_equal (b->asked.word, now_ms < T0 + (UNTIL - T0) / 2 ? SAY_WANT : SAY_SLOW); /* half of its time */
+        assert_int_equal (b->asked.word,
+                          now_ms + 500 > T0 + 20 * SECOND ? SAY_SLOW : SAY_WANT); /* half of its time, less 10 s */
     }
     assert_int_equal (fetch_state (fetch, NULL), FETCH_GOING);
     fetch_destroy (fetch);

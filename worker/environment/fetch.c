@@ -188,10 +188,10 @@ static void host_leave (struct fetch *fetch, enum fetch_word why, uint64_t now_m
     go_on (fetch, now_ms);
 }
 
-/* At the end of what hosts have of the attempt's time the coordinator is asked, like all others are who have no place. */
-static enum fetch_word first_word (const struct fetch *fetch, uint64_t now_ms)
+/* Is there no time left in which a host could show its pace? Then the coordinator sends. */
+static bool hosts_are_over (const struct fetch *fetch, uint64_t now_ms)
 {
-    return now_ms < fetch->hosts_until_ms ? SAY_WANT : SAY_SLOW;
+    return now_ms + 2 * FETCH_HOST_SILENCE_MS > fetch->hosts_until_ms;
 }
 
 static void host_begin (struct fetch *fetch, const struct msg_chunk *told, uint64_t now_ms)
@@ -225,7 +225,7 @@ static void fetch_keep (struct fetch *fetch, uint64_t now_ms)
     if (fetch->spread)
         tell_have (fetch, bytes);
     fetch->giver = (struct giver){ 0 };
-    fetch->word = first_word (fetch, now_ms);
+    fetch->word = SAY_WANT;
     fetch->spread = false;
     if (++fetch->at == fetch->n)
         fetch->state = FETCH_DONE;
@@ -256,7 +256,6 @@ static void wait_for_place (struct fetch *fetch, uint64_t now_ms)
     fetch->received_ms = now_ms;
     fetch->again_ms = AGAIN_FIRST_MS;
     fetch->ask_at_ms = now_ms + WAITING_AGAIN_MS;
-    fetch->word = first_word (fetch, now_ms);
 }
 
 /* What another host sends is its word alone: nothing of it ends the fetch, or holds it up. */
@@ -269,7 +268,8 @@ static bool host_is_wrong (const struct fetch *fetch, const struct msg_chunk *ch
 /* If it goes on like this, with `bytes` so far. The first seconds say nothing: all begin at once. */
 static bool host_takes_too_long (const struct fetch *fetch, uint64_t bytes, uint64_t now_ms)
 {
-    uint64_t since_ms = now_ms - fetch->given_ms, may_ms = fetch->hosts_until_ms - fetch->given_ms;
+    uint64_t since_ms = now_ms - fetch->given_ms, until_ms = fetch->hosts_until_ms;
+    uint64_t may_ms = until_ms > fetch->given_ms ? until_ms - fetch->given_ms : 0;
     return since_ms > FETCH_HOST_SILENCE_MS && since_ms * fetch->given_bytes > may_ms * bytes;
 }
 
@@ -296,7 +296,7 @@ void fetch_take (struct fetch *fetch, const struct msg_chunk *chunk, bool of_hos
         host_leave (fetch, SAY_SLOW, now_ms);
     else if (fetch->refused)
         fetch_fail (fetch, chunk->problem);
-    else if (chunk->giver.port && !of_host && fetch->bytes == 0)
+    else if (chunk->giver.port && !of_host && fetch->bytes == 0 && fetch->word == SAY_WANT)
         host_begin (fetch, chunk, now_ms);
     else if (chunk->spread && !chunk->bytes.len)
         wait_for_place (fetch, now_ms);
@@ -319,6 +319,8 @@ static void fetch_ask (struct fetch *fetch, uint64_t now_ms)
     bool of_host = fetch->giver.port != 0;
     if (of_host && now_ms >= fetch->told_ms + GOING_MS && fetch_say (fetch, SAY_GOING, NULL))
         fetch->told_ms = now_ms;
+    if (!of_host && fetch->bytes == 0 && fetch->word == SAY_WANT && hosts_are_over (fetch, now_ms))
+        fetch->word = SAY_SLOW; /* like one who has no place at any host */
     if (!fetch_say (fetch, of_host ? SAY_WANT : fetch->word, of_host ? &fetch->giver : NULL)) {
         fetch->ask_at_ms = now_ms + UNSENT_AGAIN_MS;
         return;
