@@ -244,11 +244,13 @@ class Conversation(unittest.TestCase):
 
     def test_a_metric_that_is_not_a_number_is_of_the_host_whose_part_is_none(self):
         canary, nan = self.start().canary, float("nan")
-        for local, value, owner, said in ((nan, nan, "program", "m is nan: local device 1 gave nan to it"),
-                                          (float("inf"), 1.0, "program", "m is 1.0: local device 1 gave inf to it"),
-                                          (2.0, nan, "peer", "m is nan, but all that this host gave to it is finite: .*")):
+        for local, weight, value, owner, said in ((nan, 1, nan, "program", "m is nan: local device 1 gave the local nan to it"),
+                                                  (float("inf"), 1, 1.0, "program", "m is 1.0: local device 1 gave the local inf to it"),
+                                                  (2.0, nan, nan, "program", "m is nan: local device 1 gave the weight nan to it"),
+                                                  (2.0, 1, nan, "unknown", "m has no finite value, though all that this host gave to it is finite")):
             with self.subTest(said), self.assertRaisesRegex(sliceup_canary.Failure, rf"\A{said}\Z") as caught:
-                canary.metric("m", "sum", ["x"], value, [{"value": value, "local": one} for one in (1.0, local)])
+                canary.metric("m", "sum", ["x"], value,
+                              [{"value": value, "local": 1.0, "weight": 1}, {"value": value, "local": local, "weight": weight}])
             self.assertEqual(caught.exception.owner, owner)
 
 

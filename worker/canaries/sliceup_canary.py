@@ -329,12 +329,13 @@ def finite(name, value):
 
 
 def finite_metric(name, value, shards):
-    """One value that is not finite spoils the reduction on every host: only its own host is at fault."""
-    bad = [at for at, shard in enumerate(shards) if not math.isfinite(shard.get("local", 0))]
-    if bad:
-        raise Failure("program", f"{name} is {value}: local device {bad[0]} gave {shards[bad[0]]['local']} to it")
+    """One value that is not finite spoils the reduction on every host: whoever gave one is at fault, if anybody did."""
+    for device, shard in enumerate(shards):
+        for part in ("local", "weight"):
+            if not math.isfinite(shard.get(part, 0)):
+                raise Failure("program", f"{name} is {value}: local device {device} gave the {part} {shard[part]} to it")
     if not math.isfinite(value):
-        raise Failure("peer", f"{name} is {value}, but all that this host gave to it is finite: see the other hosts, and the reduction")
+        raise Failure("unknown", f"{name} has no finite value, though all that this host gave to it is finite")
 
 
 def connect():
