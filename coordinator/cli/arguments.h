@@ -104,7 +104,7 @@ struct cli_command {
     /* NULL ends them; NULL: none. One that has `run` as well does without, and its subcommands do not take its options. */
     const struct cli_command *const *subcommands;
     bool needs_no_home;
-    int needs_no_home_with; /* an option of its own; 0: none */
+    int needs_no_home_with;                                              /* an option of its own; 0: none */
     int (*run) (struct cli *cli, const struct cli_arguments *arguments); /* returns the exit status */
 };
 

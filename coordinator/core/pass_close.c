@@ -186,20 +186,17 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                                                                   "ended because the other hosts were stopped") });
 }
 
-/* It failed when others of its program were stopped at their limit: that may have ended it, whatever it says. */
-static bool fell_at_limit (const struct coord *coord, uint32_t at)
+/* Fell at the limit of others, and not by a text that is sure of its cause. */
+static bool failed_with_others (const struct coord *coord, uint32_t at, const struct verdict *verdict)
 {
-    const struct pass_state *pass = &coord->state->pass;
-    bool stopped = false;
-    for (uint32_t i = 0; i < pass->parts.n && !stopped && pass->parts.items[at].result.at_limit; i++)
-        stopped = pass->parts.items[i].result.ending == ENDING_TIMEOUT;
-    return stopped && result_ended_badly (&pass->parts.items[at].result);
+    bool sure = verdict->signature.len && !verdict->likely && verdict->owner != OWNER_PEER;
+    return !sure && part_failed_at_limit (&coord->state->pass, at);
 }
 
 /* The ending, as needed to find cascades. */
 static enum ending ending_of (const struct coord *coord, uint32_t at, bool culprit)
 {
-    if (was_overdue (coord, at) || (!culprit && fell_at_limit (coord, at)))
+    if (was_overdue (coord, at))
         return ENDING_TIMEOUT;
     return culprit ? ENDING_NONE : coord->state->pass.parts.items[at].result.ending;
 }
@@ -208,6 +205,7 @@ static void point_to_logs (const struct coord *coord, const bool *lags, struct v
 {
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++)
         if (lags[i] && verdicts[i].owner == OWNER_UNKNOWN &&
+            !stand_waits_for_lock (failure_stack (&coord->state->pass.parts.items[i].result, arena)) &&
             (verdicts[i].outcome == OUTCOME_TIMED_OUT || text_is (verdicts[i].next, BLAME_NEXT)))
             verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
@@ -222,22 +220,22 @@ static void blame_parts (const struct coord *coord, const bool *culprits, struct
     struct text others;
     (void) pass_find_lagging (coord, lags, arena, &others);
     for (uint32_t i = 0; i < coord->state->pass.parts.n; i++) {
-        struct failure_reading reading = reading_of (coord, &verdicts[i], &coord->state->pass.parts.items[i].result,
-                                                     signatures, arena);
+        const struct part *part = &coord->state->pass.parts.items[i];
+        bool late = !culprits[i] && failed_with_others (coord, i, &verdicts[i]);
+        struct failure_reading reading = reading_of (coord, &verdicts[i], &part->result, signatures, arena);
         hosts[i] = (struct blame_host){
             .verdict = &verdicts[i],
-            .order = coord->state->pass.parts.items[i].order,
-            .at_gate = coord->state->pass.parts.items[i].at_gate,
-            .ending = ending_of (coord, i, culprits[i]),
-            .code = coord->state->pass.parts.items[i].result.code,
-            .killed = failure_is_outside_kill (coord->state->pass.parts.items[i].result.ending,
-                                               coord->state->pass.parts.items[i].result.code),
-            .complains = !culprits[i] &&
-                         (fell_at_limit (coord, i) || complains (&coord->state->pass.parts.items[i], &verdicts[i])),
-            .peers = reading.peers,
-            .noticed = reading.complains,
+            .order = part->order,
+            .at_gate = part->at_gate,
+            .ending = late ? ENDING_TIMEOUT : ending_of (coord, i, culprits[i]),
+            .code = part->result.code,
+            .late = late,
+            .killed = failure_is_outside_kill (part->result.ending, part->result.code),
+            .complains = late || (!culprits[i] && complains (part, &verdicts[i])),
+            .peers = late ? (struct text){ 0 } : reading.peers,
+            .noticed = reading.complains && !late,
             .lags = lags[i],
-            .place = stand_phrase (failure_stack (&coord->state->pass.parts.items[i].result, arena), arena),
+            .place = stand_phrase (failure_stack (&part->result, arena), arena),
         };
     }
     blame_slice (&coord->state->plan, hosts, coord->state->pass.parts.n, others, arena);

@@ -194,6 +194,18 @@ text_list cache_family_all_covers (const struct coord *coord, struct arena *aren
     return covers;
 }
 
+bool part_failed_at_limit (const struct pass_state *pass, uint32_t at)
+{
+    const struct result *result = &pass->parts.items[at].result;
+    bool by_itself = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED, stopped = false;
+    if (!result->at_limit || !by_itself || !result_ended_badly (result) || result->group_memory_kills ||
+        failure_is_outside_kill (result->ending, result->code))
+        return false;
+    for (uint32_t i = 0; i < pass->parts.n && !stopped; i++)
+        stopped = pass->parts.items[i].result.ending == ENDING_TIMEOUT;
+    return stopped;
+}
+
 uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others)
 {
     const struct pass_state *pass = &coord->state->pass;
@@ -201,10 +213,11 @@ uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena 
     for (uint32_t i = 0; i < pass->parts.n; i++) {
         const struct result *result = &pass->parts.items[i].result;
         hosts[i].name = coord->state->plan.hosts.items[pass->parts.items[i].host].name;
-        hosts[i].ended = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED;
+        bool ended = result->ending == ENDING_EXITED || result->ending == ENDING_SIGNALLED;
+        hosts[i].ended = ended && !part_failed_at_limit (pass, i);
         hosts[i].badly = hosts[i].ended && result_ended_badly (result);
         hosts[i].serves = i == 0 && !parts_are_independent (coord);
-        if (!hosts[i].ended) /* else it is where an error was raised */
+        if (!ended) /* else it is where an error was raised */
             hosts[i].lines = failure_stack (result, arena);
     }
     struct text who;

@@ -352,10 +352,12 @@ static void judge_others (const struct plan *plan, struct blame_host *hosts, uin
         if (!failed (&hosts[i]))
             continue;
         if (!keeps_its_cause (plan, &hosts[i], cause, named))
-            verdict_replace (verdict, (struct verdict){ .outcome = OUTCOME_CASCADE,
-                                                        .owner = OWNER_PEER,
-                                                        .signature = verdict->signature,
-                                                        .cause = hosts[i].ending == ENDING_TIMEOUT ? at_limit : why });
+            verdict_replace (
+                verdict,
+                (struct verdict){ .outcome = OUTCOME_CASCADE,
+                                  .owner = OWNER_PEER,
+                                  .signature = verdict->signature,
+                                  .cause = hosts[i].ending == ENDING_TIMEOUT && !hosts[i].late ? at_limit : why });
         else if (is_nobody (plan, cause, named) && blame_is_peer_complaint (plan, verdict->signature))
             verdict->next = TEXT_LIT (
                 "see what each host did before it complained: sliceup logs; then the network between them");

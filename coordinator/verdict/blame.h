@@ -20,6 +20,7 @@ struct blame_host {
     uint32_t code;     /* exit status or signal */
     uint32_t order;    /* in which its result came, from 0 */
     bool at_gate;      /* waited at a gate when it was stopped or timed out */
+    bool late;         /* by itself, as others were stopped at their limit: `ending` is TIMEOUT, and it complains */
     bool killed;       /* by a signal from outside, which is a reason of its own */
     bool complains;    /* ended badly and says, without a known text, that the collective failed */
     struct text peers; /* its lines about other hosts: struct failure_reading */

@@ -177,7 +177,8 @@ static void isolate_words_blame_host_of (const struct isolate_ruling *ruling, co
         after->else_owner = OWNER_NONE;
         after->signature = (struct text){ 0 };
         after->next = TEXT_LIT ("see what it did before it complained of the others: sliceup logs");
-    } else if (ruling->named->suspects.n == 1 && before->owner == OWNER_PEER) { /* the others do well without it */
+    } else if (ruling->named->suspects.n == 1 && before->owner == OWNER_PEER && before->outcome != OUTCOME_CASCADE) {
+        /* it complained of the others, which do well without it */
         after->owner = OWNER_HOST;
         after->else_owner = OWNER_LAUNCH;
         after->likely = true;

@@ -101,6 +101,16 @@ static bool could_start (const struct judge_case *of, struct arena *arena, struc
     return verdict_set (out, OUTCOME_BLOCKED, owner, result->problem, "fix what the cause names, then run again");
 }
 
+/* Of the files of one whose time ran out before its program began, in its worker's words. */
+static struct text what_had_come (const struct result *result)
+{
+    uint32_t at;
+    if (!text_find (result->problem, TEXT_LIT (" had come from "), NULL) ||
+        !text_find (result->problem, TEXT_LIT ("; "), &at))
+        return (struct text){ 0 };
+    return (struct text){ result->problem.ptr + at, result->problem.len - at };
+}
+
 static bool was_let_run (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     const struct result *result = of->result;
@@ -109,8 +119,10 @@ static bool was_let_run (const struct judge_case *of, struct arena *arena, struc
         duration_print (of->rung->timeout_ms, limit);
         struct text place = failure_place (of, arena);
         verdict_set (out, OUTCOME_TIMED_OUT, result->owner ? result->owner : OWNER_UNKNOWN,
-                     text_format (arena, "still%.*s after %s; stopped",
-                                  TEXT_ARG (place.len ? place : TEXT_LIT (" running")), limit),
+                     text_clip (text_format (arena, "still%.*s after %s; stopped%.*s",
+                                             TEXT_ARG (place.len ? place : TEXT_LIT (" running")), limit,
+                                             TEXT_ARG (what_had_come (result))),
+                                SENTENCE_MAX_BYTES),
                      text_format (arena,
                                   "see what it printed last: sliceup logs --rung %.*s; raise the rung's timeout if it "
                                   "was working",

@@ -41,7 +41,7 @@ struct bench {
     uint32_t asks;
     struct text refusal;
     const char *ripe_on; /* a phase or word of its output, or "gate": it stands where its limit has to find it */
-    uint64_t ripe_ms, ahead_ms;
+    uint64_t began_ms, ripe_ms, ahead_ms, frozen_ms; /* frozen_ms: what time it stays; 0: it goes on */
     bool look_when_ripe;   /* instead: it is asked where it stands, and stopped once it told, if nothing is next */
     const char *ripe_next; /* what `ripe_on` is after that look, or after the last moments have begun */
     const char *edge_file; /* first it leaps into those, and makes this file once the attempt saw them */
@@ -52,7 +52,7 @@ struct bench {
  * a limit of a second would find it before that. */
 static inline uint64_t bench_now_ms (const struct bench *bench)
 {
-    return clock_boot_ms () + bench->ahead_ms;
+    return bench->frozen_ms ? bench->frozen_ms : clock_boot_ms () + bench->ahead_ms;
 }
 
 static inline bool is_ripe (const struct bench *bench)
@@ -85,13 +85,16 @@ static inline void leap_when_ripe (struct bench *bench)
     }
     if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS && bench->edge_file) {
         bench->ahead_ms = bench->run.rung.timeout_ms - bench->run.rung.timeout_ms / 30;
+        bench->frozen_ms = bench->began_ms + bench->ahead_ms;
         bench->ripe_on = bench->ripe_next;
         bench->ripe_ms = 0;
         loop_set_deadline (bench->loop, 0);
         return;
     }
-    if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS)
+    if (bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS) {
         bench->ahead_ms = bench->run.rung.timeout_ms;
+        bench->frozen_ms = 0;
+    }
     loop_set_deadline (bench->loop, bench->ripe_ms && now_ms >= bench->ripe_ms + RIPE_MS ? 0 : now_ms + RIPE_MS / 4);
 }
 
@@ -271,7 +274,8 @@ static inline void mount_small_logs (struct bench *bench)
 
 static inline const struct result *run (struct bench *bench)
 {
-    bench->attempt = attempt_start (bench->loop, &bench->context, &bench->run, bench_now_ms (bench));
+    bench->began_ms = bench_now_ms (bench);
+    bench->attempt = attempt_start (bench->loop, &bench->context, &bench->run, bench->began_ms);
     assert_int_equal (loop_run (bench->loop, NULL), 0);
     assert_non_null (bench->result);
     assert_true (record_check (&result_record, bench->result, NULL));
@@ -285,7 +289,7 @@ static inline const struct result *run_again (struct bench *bench)
     attempt_destroy (bench->attempt);
     bench->attempt = NULL;
     bench->result = NULL;
-    bench->ripe_ms = bench->ahead_ms = bench->gates = 0;
+    bench->ripe_ms = bench->ahead_ms = bench->frozen_ms = bench->gates = 0;
     buf_clear (&bench->chunks);
     bench->phases[0] = 0;
     bench->run.key.attempt++;

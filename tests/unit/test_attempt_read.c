@@ -207,6 +207,7 @@ TEST_ON (b, what_is_printed_in_the_last_moments_is_no_cause_where_hosts_work_tog
     for (int together = 0; together < 2; together++) {
         (void) unlink (edge);
         b->run.rung.scope = together ? SCOPE_SLICE : SCOPE_HOST;
+        b->run.world = 2;
         b->ripe_on = "begun";
         b->ripe_next = "memory space hbm";
         b->edge_file = edge;
@@ -225,6 +226,7 @@ TEST_ON (b, who_ends_in_the_last_moments_says_so)
     snprintf (edge, sizeof edge, "%s/edge", b->directory);
     snprintf (command, sizeof command, "echo begun; until [ -e %s ]; do sleep 0.05; done; exit 3", edge);
     b->run.rung.scope = SCOPE_SLICE;
+    b->run.world = 2;
     b->ripe_on = "begun";
     b->ripe_next = "never";
     b->edge_file = edge;

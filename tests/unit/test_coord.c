@@ -374,13 +374,13 @@ TEST (who_falls_when_others_are_stopped_at_their_limit_is_not_the_cause)
         struct bench bench;
         bench_open (&bench, 2);
         all_join (&bench);
-        struct msg fell = { .kind = MSG_RESULT,
+        struct msg late = { .kind = MSG_RESULT,
                             .of.result = { .key = running,
                                            .ending = ENDING_EXITED,
                                            .code = 1,
                                            .tail = TEXT_LIT ("AssertionError"),
                                            .at_limit = rows[i].at_limit } };
-        tell (&bench, 2, &fell);
+        tell (&bench, 2, &late);
         end (&bench, 0, rows[i].stopped ? ENDING_TIMEOUT : ENDING_CANCELLED);
         end (&bench, 1, rows[i].stopped ? ENDING_TIMEOUT : ENDING_CANCELLED);
         const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
@@ -391,6 +391,44 @@ TEST (who_falls_when_others_are_stopped_at_their_limit_is_not_the_cause)
                 assert_int_equal (verdict->outcome == OUTCOME_FAILED, rows[i].cause);
             else
                 assert_int_equal (verdict->outcome == OUTCOME_CASCADE, rows[i].cause);
+        }
+        bench_close (&bench);
+    }
+}
+
+/* Nor do its words count against others; a kill from outside, or for want of memory, is a reason of its own. */
+TEST (what_others_say_at_their_limit_names_nobody_and_kills_count)
+{
+    static const struct {
+        struct result late;
+        enum outcome outcome; /* of host 2 */
+    } rows[] = {
+        { { .ending = ENDING_EXITED, .code = 1, .tail = TEXT_LIT ("lost the connection to host0\n") },
+          OUTCOME_CASCADE },
+        { { .ending = ENDING_SIGNALLED, .code = 9 }, OUTCOME_FAILED },
+        { { .ending = ENDING_SIGNALLED, .code = 9, .group_memory_kills = 1 }, OUTCOME_FAILED },
+        { { .ending = ENDING_EXITED, .code = 1, .tail = TEXT_LIT ("OSError: [Errno 28] No space left on device") },
+          OUTCOME_FAILED },
+        { { .ending = ENDING_TERMINATED }, OUTCOME_LOST },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bench bench;
+        bench_open (&bench, 2);
+        all_join (&bench);
+        struct msg late = { .kind = MSG_RESULT, .of.result = rows[i].late };
+        late.of.result.key = running;
+        late.of.result.at_limit = true;
+        tell (&bench, 2, &late);
+        end (&bench, 0, ENDING_TIMEOUT);
+        end (&bench, 1, ENDING_TIMEOUT);
+        const struct fact *ended = last_fact (&bench, FACT_PASS_ENDED);
+        assert_non_null (ended);
+        for (uint32_t at = 0; at < HOSTS; at++) {
+            const struct verdict *verdict = &ended->of.pass_ended.verdicts.items[at];
+            if (verdict->host == 2 && verdict->outcome != rows[i].outcome)
+                fail_msg ("row %zu: %s, %.*s", i, enum_name_of (&outcome_names, verdict->outcome),
+                          TEXT_ARG (verdict->cause));
+            assert_false (text_find (verdict->cause, TEXT_LIT ("name this one"), NULL));
         }
         bench_close (&bench);
     }

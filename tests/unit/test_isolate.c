@@ -516,6 +516,9 @@ TEST (who_failed_alone_did_not_fail_for_its_peers)
     assert_text (after.next,
                  "compare its addresses and variables with those of the others: sliceup drift; what it printed: "
                  "sliceup logs --hosts h1");
+    struct verdict cascade = { .host = 1, .outcome = OUTCOME_CASCADE, .owner = OWNER_PEER };
+    rule (&named, &cascade, &t->arena, &after); /* it complained of nobody */
+    assert_int_equal (after.owner, OWNER_UNKNOWN);
     named.suspects.items = all;
     named.suspects.n = 2;
     rule (&named, &before, &t->arena, &after);

@@ -79,7 +79,7 @@ TEST_ON (bench, who_stands_where_most_do_not_is_told_so)
     for (uint32_t host = 0; host < HOSTS; host++)
         end (bench, host, (struct result){ .ending = ENDING_TIMEOUT, .stack = { host == 3 ? one : most, 1 } });
     assert_has (verdict_of (bench, 3)->cause, "; host3 is sleeping in fcntl; host[0-2] are sleeping in wait4");
-    assert_has (verdict_of (bench, 3)->next, "--hosts host3");
+    assert_has (verdict_of (bench, 3)->next, "lslocks");
 }
 
 TEST (who_alone_fails_of_its_program_is_compared_with_those_on_which_it_passed)

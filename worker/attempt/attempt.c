@@ -270,7 +270,7 @@ struct attempt *attempt_start (struct loop *loop, const struct attempt_context *
     attempt_result (attempt)->key = attempt->run.key;
     attempt->began_ms = now_ms;
     attempt->deadline_ms = run->rung.timeout_ms ? now_ms + run->rung.timeout_ms : UINT64_MAX;
-    attempt->edge_ms = run->rung.scope == SCOPE_SLICE
+    attempt->edge_ms = run->rung.scope == SCOPE_SLICE && run->world > 1
                            ? attempt->deadline_ms - least_u64 (run->rung.timeout_ms / EDGE_PART, EDGE_MOST_MS)
                            : UINT64_MAX;
     if (attempt_begin (attempt, now_ms, &err) < 0)
@@ -347,10 +347,13 @@ void attempt_stop (struct attempt *attempt, bool hard, enum ending ending, struc
 
 static void watch_the_edge (struct attempt *attempt, uint64_t now_ms)
 {
-    if (attempt->at_edge || now_ms < attempt->edge_ms || attempt->step != STEP_RUNNING || attempt->stopping)
+    if (attempt->at_edge || now_ms < attempt->edge_ms || attempt->stopping)
         return;
-    attempt->edge = attempt_printed (attempt, now_ms);
-    attempt->at_edge = true;
+    attempt->at_edge = attempt->step == STEP_RUNNING;
+    if (attempt->at_edge)
+        attempt->edge = attempt_printed (attempt, now_ms);
+    else
+        attempt->edge_ms = UINT64_MAX; /* what begins within them has printed nothing before */
 }
 
 static void watch_the_clock (struct attempt *attempt, uint64_t now_ms)
