@@ -668,7 +668,13 @@ class Shards(unittest.TestCase):
 
 
 class Steps(unittest.TestCase):
-    """What of a step is the host's own, and what it waits for others."""
+    """What of a step is the host's own, and what it waits for others: as soon as the machine lets it be seen, which is sampled."""
+
+    def once(self, work, holds):
+        parts = []
+        while len(parts) < 10 and not any(map(holds, parts)):
+            parts.append(self.own_part(work))
+        self.assertTrue(any(map(holds, parts)), parts)
 
     def own_part(self, work):
         """Of three steps of some 0.1 s, as a part of the whole."""
@@ -694,7 +700,7 @@ class Steps(unittest.TestCase):
                 queue.Queue().get(timeout=0.1)
 
         for work in (lambda _: time.sleep(0.1), compute, fetch):
-            self.assertLess(0.7, self.own_part(work))
+            self.once(work, lambda part: part > 0.7)
 
     def test_waiting_for_a_socket_is_for_others(self):
         def meet(_):
@@ -706,7 +712,7 @@ class Steps(unittest.TestCase):
             ours.close()
             theirs.close()
 
-        self.assertGreater(0.5, self.own_part(meet))
+        self.once(meet, lambda part: part < 0.5)
 
     def test_the_program_may_say_where_it_waits(self):
         def work(times):
@@ -714,7 +720,7 @@ class Steps(unittest.TestCase):
             times.waits()
             time.sleep(0.1)
 
-        self.assertGreater(0.5, self.own_part(work))
+        self.once(work, lambda part: part < 0.5)
 
 
 class Specification(unittest.TestCase):
