@@ -92,8 +92,9 @@ struct msg_log {
 struct msg_bye {
     struct text why;
 };
-/* WANT, FAILED, DAMAGED and SLOW ask for a piece; the latter say that the host that was named sent nothing, other bytes, or
- * too few in its time, and that hosts are asked no more (SLOW also without one). GOING: the file comes from that host. HAVE: it is here, and others may ask at `port` with `key`; 0: they may not. */
+/* WANT, FAILED, DAMAGED and SLOW ask the coordinator for a piece. FAILED: the host that it named sent nothing; DAMAGED: other
+ * bytes; SLOW: too few in its time, or no host was named in time. GOING: the file comes from that host. HAVE: it is here, and
+ * others may ask at `port` with `key`; 0: they may not. */
 enum fetch_word { SAY_WANT = 0, SAY_GOING, SAY_HAVE, SAY_FAILED, SAY_DAMAGED, SAY_SLOW };
 extern const struct enum_names fetch_word_names;
 

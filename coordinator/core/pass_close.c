@@ -186,7 +186,7 @@ static void abort_with_cancelled (const struct coord *coord, struct verdict *ver
                                                                   "ended because the other hosts were stopped") });
 }
 
-/* Fell at the limit of others, and not by a text that is sure of its cause. */
+/* At the limit of others, and not by a text that is sure of its cause. */
 static bool failed_with_others (const struct coord *coord, uint32_t at, const struct verdict *verdict)
 {
     bool sure = verdict->signature.len && !verdict->likely && verdict->owner != OWNER_PEER;

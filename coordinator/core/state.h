@@ -304,10 +304,10 @@ bool takes_part (const struct coord *coord, uint32_t host);   /* not left behind
 bool host_is_awaited (const struct coord *coord, uint32_t host);
 bool all_are_here (const struct coord *coord);                                  /* all that take part have joined */
 struct text names_left_behind (const struct coord *coord, struct arena *arena); /* folded, "v6e[3,7]" */
-/* Who holds up the others of the pass, by where its programs stood when they were stopped: verdict/stands.h. */
 /* It failed by itself when others of its program were stopped at their limit: that may have ended it, whatever it says. Not by
  * a kill from outside, or for want of memory: these are reasons of their own. */
 bool part_failed_at_limit (const struct pass_state *pass, uint32_t at);
+/* Who holds up the others of the pass, by where its programs stood when they were stopped: verdict/stands.h. */
 uint32_t pass_find_lagging (const struct coord *coord, bool *lags, struct arena *arena, struct text *others);
 bool parts_are_independent (const struct coord *coord); /* parts of the running pass do not depend on each other */
 /* True unless every host keeps a cache for itself. */

@@ -179,7 +179,6 @@ static struct text say_where_it_stood (struct text stack, const char *in, struct
     return framed ? place : (struct text){ 0 };
 }
 
-/* Who holds it is seen on its host, also of a disk that hosts share. */
 static void say_that_it_waits_for_a_lock (const struct judge_case *of, struct arena *arena, struct verdict *out)
 {
     out->cause = text_clip (text_format (arena, "%.*s; waits for a file lock", TEXT_ARG (out->cause)),

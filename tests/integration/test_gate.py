@@ -49,6 +49,14 @@ class Gate(lab.LabTest):
         for more in ([], ["--here"], ["--hosts", "h[0-2]"]):
             self.assertRegex(self.passes(self.gate("--check", self.certificate, *more)).out, r"\Agate: good: 3 hosts of slice slice passed own; good until ")
 
+    def test_a_certificate_is_checked_where_there_is_no_home(self):
+        """As in a unit of systemd, which sets none. A gate itself needs one, as its run is kept there."""
+        self.passes(self.gate(self.slice(), "--certificate", self.certificate))
+        env = {name: value for name, value in self.lab.env().items() if name not in ("HOME", "SLICEUP_HOME")}
+        ended = self.passes(self.lab.sliceup("gate", "--check", self.certificate, "--here", env=env))
+        self.assertRegex(ended.out, r"\Agate: good: 3 hosts ")
+        self.refused(self.lab.sliceup("gate", self.slice(), env=env), 2, "no folder for runs: give --home DIR")
+
     def test_a_certificate_is_not_good_for_others_later_elsewhere_or_when_it_is_none(self):
         self.passes(self.gate(self.slice(), "-o", self.certificate))
         good = json.loads(self.certificate.read_text())
