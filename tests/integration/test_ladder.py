@@ -71,6 +71,27 @@ class Whole(Ladder):
                           ("checkpoint", "restored", every)}, {key for key in seen if seen[key] == "proved"}, seen)
 
 
+class AllReduce(Ladder):
+    """The ladder of GPUs on CPU devices: what it proves is the same, the library below it is another."""
+
+    def test_sums_by_axis_are_proved(self):
+        self.passes(self.climb("jax-gpu", {"data": 2, "model": 4}))
+        receipt = self.lab.receipt()
+        self.assertEqual({("devices", "data model", 8.0, "proved"), ("devices over data", "data", 2.0, "proved"),
+                          ("devices over model", "model", 4.0, "proved")},
+                         {(item["metric"], " ".join(item["axes"]), item["value"], item["proof"]) for item in receipt["reductions"]})
+        for rung, sums in (("loopback", 3), ("all-reduce", 9)):
+            checks = self.attempt(receipt, "h3", rung)["checks"]
+            self.assertEqual([0] * sums, [check["observed"] for check in checks], checks)
+
+    def test_sums_that_lose_a_part_at_one_size_fail(self):
+        rung = self.lab.rung("sums", "jax/loses_a_part.py", scope="slice", timeout="2m", args={"above": 256})
+        ended = self.climb(self.only(rung), {"data": 2, "model": 4})
+        self.assertEqual(1, ended.status, ended)
+        failed = self.attempt(self.lab.receipt(), "h0", "sums")
+        self.assertIn("wrong elements of 65536 floats, devices", failed["cause"]["text"])
+
+
 class Gate(Ladder):
     def differing(self, **args):
         return self.lab.rung("sum", "jax/differs.py", scope="slice", timeout="2m", args=args)

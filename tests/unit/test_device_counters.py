@@ -56,19 +56,38 @@ class Nvidia(unittest.TestCase):
         self.assertEqual(sliceup_counters.DEVICES, len(self.told(many)))
 
     def test_a_command_that_is_not_here_fails_or_hangs_tells_nothing(self):
-        self.assertEqual("", sliceup_counters.nvidia_smi("/nonexistent/nvidia-smi"))
+        self.assertEqual("", sliceup_counters.nvidia_smi(command="/nonexistent/nvidia-smi"))
         with tempfile.TemporaryDirectory() as folder:
             command = pathlib.Path(folder) / "nvidia-smi"
             for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("head -c 65536 /dev/zero", "\0" * (1 << 16)),
                                  ("head -c 65537 /dev/zero", ""), ("exec head -c 999999999999999 /dev/zero", "")):
                 command.write_text(f"#!/bin/sh\n{script}\n")
                 command.chmod(stat.S_IRWXU)
-                self.assertEqual(want, sliceup_counters.nvidia_smi(str(command)))
+                self.assertEqual(want, sliceup_counters.nvidia_smi(command=str(command)))
             sliceup_counters.SECONDS, usual = 0.2, sliceup_counters.SECONDS
             self.addCleanup(setattr, sliceup_counters, "SECONDS", usual)
             for hangs in ("exec sleep 60", "exec >&-\nexec sleep 60"):
                 command.write_text(f"#!/bin/sh\n{hangs}\n")
-                self.assertEqual("", sliceup_counters.nvidia_smi(str(command)))
+                self.assertEqual("", sliceup_counters.nvidia_smi(command=str(command)))
+
+    def test_rows_of_memory_and_the_fabric_are_told_by_card(self):
+        self.assertEqual({"nvidia-smi.0.remapped_rows.pending": "No", "nvidia-smi.1.remapped_rows.pending": "Yes", "nvidia-smi.1.remapped_rows.uncorrectable": "4"},
+                         self.told("remapped_rows.uncorrectable, remapped_rows.pending, remapped_rows.failure\n[N/A], No, [N/A]\n4, Yes, N/A\n"))
+        self.assertEqual({"nvidia-smi.3.fabric.state": "Completed", "nvidia-smi.3.fabric.status": "Success"},
+                         self.told("index, fabric.state, fabric.status\n3, Completed, Success\n"))
+        self.assertEqual({}, self.told("pci.bus_id, clocks.sm [MHz]\n00000000:01:00.0, 5 MHz\n"))
+
+    def test_links_are_counted_by_their_state(self):
+        """An H100 PCIe with a bridge on part of its links, as its owner pasted it; and forms without links."""
+        states = ["26.562 GB/s"] * 4 + ["<inactive>"] * 2 + ["26.562 GB/s"] * 4
+        text = "GPU 0: NVIDIA H100 PCIe (UUID: GPU-0)\n" + "".join(f"\t Link {number}: {state}\n" for number, state in enumerate(states))
+        self.assertEqual({"nvidia-smi.0.nvlink": "8 x 26.562 GB/s, 2 x inactive"}, dict(sliceup_counters.nvlink_facts(text)))
+        self.assertEqual({"nvidia-smi.0.nvlink": "10 x 26.562 GB/s", "nvidia-smi.7.nvlink": "1 x inactive"},
+                         dict(sliceup_counters.nvlink_facts(text.replace("<inactive>", "26.562 GB/s") + "GPU 7: NVIDIA\n\t Link 0: <inactive>\n")))
+        for other in ("", "\t Link 0: 25 GB/s\n", "GPU 0: NVIDIA L4 (UUID: GPU-0)\n", "GPU x: NVIDIA\n Link 0: 1\n",
+                      "NVML: Unable to retrieve NVLink information as all links are inActive\n", "GPU 0: N\n\t Link 0: \x1b[31m\n",
+                      f"GPU 0: N\n\t Link 0: {'9' * 33}\n"):
+            self.assertEqual({}, dict(sliceup_counters.nvlink_facts(other)), other)
 
     def test_without_libtpu_nothing_is_told(self):
         self.assertEqual([], list(sliceup_counters.libtpu_facts()))
@@ -115,7 +134,7 @@ class Told(unittest.TestCase):
 
     def tell(self, told_before):
         canary = unittest.mock.Mock(facts_told=told_before)
-        with unittest.mock.patch.object(sliceup_counters, "nvidia_smi", return_value=H100), \
+        with unittest.mock.patch.object(sliceup_counters, "nvidia_smi", lambda *words: H100 if "utilization" in words[0] else ""), \
              unittest.mock.patch.object(sliceup_counters, "libtpu_facts", return_value=[("libtpu-sdk.duty_cycle_pct", "1")]):
             sliceup_counters.tell(canary)
         return canary

@@ -162,6 +162,98 @@ TEST_ON (machine, a_gpu_is_an_accelerator_and_its_sound_card_is_none)
     is (machine, "tpu.chips", "absent");
 }
 
+TEST_ON (machine, gpus_of_amd_are_counted_and_lanes_that_are_missing_are_told)
+{
+    put_chip (machine, "0000:c1:00.0", "0x1002\n", "0x74a1\n", "../../../../bus/pci/drivers/amdgpu");
+    put (machine, "/sys/bus/pci/devices/0000:c1:00.0/class", "0x120000\n");
+    put (machine, "/sys/bus/pci/devices/0000:c1:00.0/current_link_width", "8\n");
+    put (machine, "/sys/bus/pci/devices/0000:c1:00.0/max_link_width", "16\n");
+    put (machine, "/sys/bus/pci/devices/0000:c1:00.0/max_link_speed", "32.0 GT/s PCIe\n");
+    put_chip (machine, "0000:c1:00.1", "0x1002\n", "0xab38\n", NULL);
+    put (machine, "/sys/bus/pci/devices/0000:c1:00.1/class", "0x040300\n");
+    put (machine, "/sys/module/amdgpu/version", "6.8.5\n");
+    put (machine, "/root/opt/rocm/.info/version", "7.1.1\n");
+    put (machine, "/dev/kfd", "");
+    put (machine, "/dev/kmsg",
+         "3,1,1,-;amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n6,1,2,-;amdgpu 0000:c1:00.0: GPU reset succeeded\n"
+         "3,1,3,-;[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout, signaled seq=3, emitted seq=5\n"
+         "3,1,4,-;amdgpu 0000:c1:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!\n"
+         "3,1,5,-;amdgpu 0000:c1:00.0: no uncorrectable hardware errors detected in umc block\n"
+         "3,1,6,-;amdgpu 0000:c1:00.0: {1} socket: 0, die: 0, 0 new uncorrectable hardware errors detected in umc "
+         "block\n"
+         "3,1,7,-;other 0000:c1:00.0: GPU reset begin!\n");
+    pci_facts (&machine->list);
+    gpu_facts (&machine->list);
+    device_facts (&machine->list);
+    is (machine, "pci.amd", "1 x 0x74a1 (amdgpu), 1 x 0xab38 (no driver)");
+    is (machine, "accelerator.pcie", "1 x x8 of x16, 32.0 GT/s PCIe");
+    is (machine, "gpu.driver", "amdgpu 6.8.5");
+    assert_true (text_starts (host_fact_find (&machine->list, "device.amd"), "1 x uid "));
+    is (machine, "gpu.rocm", "7.1.1");
+    is (machine, "gpu.errors", "1 x GPU reset, 1 x ring timeout, 1 x uncorrectable hardware error");
+}
+
+TEST_ON (machine, a_driver_of_the_kernel_has_no_version_of_its_own)
+{
+    put (machine, "/sys/module/amdgpu/srcversion", "6CCB\n");
+    gpu_facts (&machine->list);
+    is (machine, "gpu.driver", "amdgpu of the kernel");
+    is (machine, "gpu.rocm", "absent");
+}
+
+#define OPEN_MODULE                                                                                                    \
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release Build  (dvs-builder@U16)  Thu Feb "   \
+    "22 01:24:45 UTC 2024\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)\n"
+#define CARD                                                                                                           \
+    "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 455\nGPU UUID: \t GPU-0\nVideo BIOS: \t 96.00.74.00.01\n"          \
+    "Bus Type: \t PCIe\nGPU Firmware: \t 550.54.14\nGPU Excluded:\t No\n"
+
+TEST_ON (machine, the_driver_of_nvidia_tells_versions_and_the_kernel_its_errors)
+{
+    put (machine, "/proc/driver/nvidia/version", OPEN_MODULE);
+    put (machine, "/proc/driver/nvidia/gpus/0000:04:00.0/information", CARD);
+    put (machine, "/proc/driver/nvidia/gpus/0000:05:00.0/information",
+         "Model: \t\t NVIDIA H100 80GB HBM3\nVideo BIOS: \t ??.??.??.??.??\nGPU Firmware: \t N/A\n");
+    put (machine, "/dev/kmsg",
+         "6,1,1,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n"
+         "4,2,2,-;NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n"
+         "4,3,3,-;NVRM: Xid (0000:05:00): 31, Ch 00000013, engmask 00000101\n"
+         "4,4,4,-;NVRM: Xid (PCI:0000:04:00): 79, pid=1\n4,5,5,-;NVRM: Xid (PCI:0000:04:00): none\n4,5,6,-;Xid (\n"
+         "3,6,6,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted\n"
+         "3,6,7,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Severity 1 Engine instance 60\n"
+         "3,6,8,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Data {0x10000000, 0x10000000}\n");
+    gpu_facts (&machine->list);
+    is (machine, "gpu.driver", "nvidia 550.54.14, open");
+    is (machine, "gpu.models", "2 x NVIDIA H100 80GB HBM3");
+    is (machine, "gpu.bios", "1 x 96.00.74.00.01");
+    is (machine, "gpu.firmware", "1 x 550.54.14, 1 x N/A");
+    is (machine, "gpu.errors", "2 x Xid 79, 1 x SXid 12028, 1 x Xid 31");
+}
+
+TEST_ON (machine, a_kernel_log_without_errors_has_none_and_one_that_is_not_ours_tells_nothing)
+{
+    put (machine, "/proc/driver/nvidia/version",
+         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n");
+    put (machine, "/dev/kmsg", "6,1,1,-;usb 1-1: new device\n");
+    gpu_facts (&machine->list);
+    is (machine, "gpu.driver", "nvidia 535.104.05");
+    is (machine, "gpu.models", "absent");
+    is (machine, "gpu.errors", "none");
+    put (machine, "/proc/driver/nvidia/gpus/0000:05:00.0/information", "Video BIOS: \t ??.??.??.??.??\n");
+    again (machine);
+    gpu_facts (&machine->list);
+    is (machine, "gpu.bios", ""); /* not heard */
+    again (machine);
+    machine->roots.dev = "/nonexistent";
+    gpu_facts (&machine->list);
+    is (machine, "gpu.errors", "unreadable (No such file or directory)");
+    again (machine);
+    machine->roots.proc = "/nonexistent";
+    gpu_facts (&machine->list);
+    is (machine, "gpu.driver", "absent");
+    is (machine, "gpu.errors", "absent");
+}
+
 TEST_ON (machine, a_bus_full_of_chips_fits)
 {
     char slot[32];

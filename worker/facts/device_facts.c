@@ -48,13 +48,15 @@ static uint32_t count_files (struct host_fact_list *list, const char *folder, co
 /* Newer kernels have a folder for the first kind (Linux, Documentation/accel). */
 static uint32_t add_all_files (struct host_fact_list *list)
 {
-    struct value_tally accel = { 0 }, vfio = { 0 }, nvidia = { 0 };
+    struct value_tally accel = { 0 }, vfio = { 0 }, nvidia = { 0 }, amd = { 0 };
     uint32_t found = count_files (list, "", "accel", &accel) + count_files (list, "/accel", "", &accel) +
-                     count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia);
+                     count_files (list, "/vfio", "", &vfio) + count_files (list, "", "nvidia", &nvidia) +
+                     count_files (list, "", "kfd", &amd);
     struct text nothing = host_fact_folder_problem (list, list->roots->dev, "");
     value_tally_to_fact (list, "device.accel", &accel, nothing);
     value_tally_to_fact (list, "device.vfio", &vfio, host_fact_folder_problem (list, list->roots->dev, "/vfio"));
     value_tally_to_fact (list, "device.nvidia", &nvidia, nothing);
+    value_tally_to_fact (list, "device.amd", &amd, nothing);
     return found;
 }
 
@@ -221,6 +223,7 @@ enum { ACCELERATORS_MAX = 64 };
 #define PCI_FOLDER "/bus/pci/devices"
 #define VENDOR_GOOGLE "0x1ae0"
 #define VENDOR_NVIDIA "0x10de"
+#define VENDOR_AMD "0x1002"
 
 /* pytorch/xla:torch_xla/_internal/tpu.py, jax-ml/jax:jax/_src/hardware_utils.py. 0x0042: the vendor's network card. */
 static const struct {
@@ -229,11 +232,11 @@ static const struct {
              { "0x0063", "v5e" },   { "0x006f", "v6e" },    { "0x0076", "7x" } };
 
 struct function {
-    struct text address, device, driver, group, node;
+    struct text address, device, driver, group, node, link;
     const char *generation;
 };
 struct bus {
-    struct value_tally google, nvidia, generations;
+    struct value_tally google, nvidia, amd, generations;
     struct function accelerators[ACCELERATORS_MAX];
     uint32_t accelerators_n, chips;
 };
@@ -263,12 +266,22 @@ static const char *generation_of (struct text device)
     return NULL;
 }
 
+/* "x8 of x16, 16.0 GT/s PCIe": its lanes now, of those it has, and the most it can do on each; an idle one is slower. */
+static struct text link_width (struct host_fact_list *list, struct text address)
+{
+    struct text now = pci_facts_read_one (list, address, "current_link_width"),
+                most = pci_facts_read_one (list, address, "max_link_width"),
+                speed = pci_facts_read_one (list, address, "max_link_speed");
+    return text_format (&list->arena, "x%.*s of x%.*s, %.*s", TEXT_ARG (now), TEXT_ARG (most), TEXT_ARG (speed));
+}
+
 static void add_accelerator (struct host_fact_list *list, struct bus *bus, struct function function)
 {
     if (bus->accelerators_n == ACCELERATORS_MAX)
         return;
     function.group = link_of (list, function.address, "iommu_group");
     function.node = pci_facts_read_one (list, function.address, "numa_node");
+    function.link = link_width (list, function.address);
     bus->accelerators[bus->accelerators_n++] = function;
 }
 
@@ -276,21 +289,25 @@ static void see (struct host_fact_list *list, struct bus *bus, struct text addre
 {
     struct text vendor = pci_facts_read_one (list, address, "vendor");
     bool google = text_is (vendor, VENDOR_GOOGLE);
-    if (!google && !text_is (vendor, VENDOR_NVIDIA))
+    bool amd = text_is (vendor, VENDOR_AMD);
+    if (!google && !amd && !text_is (vendor, VENDOR_NVIDIA))
         return;
     struct function function = { .address = address,
                                  .device = pci_facts_read_one (list, address, "device"),
                                  .driver = link_of (list, address, "driver") };
     if (!function.driver.len)
         function.driver = TEXT_LIT ("no driver");
-    value_tally_add (google ? &bus->google : &bus->nvidia,
+    value_tally_add (google ? &bus->google
+                     : amd  ? &bus->amd
+                            : &bus->nvidia,
                      text_format (&list->arena, "%.*s (%.*s)", TEXT_ARG (function.device), TEXT_ARG (function.driver)));
     function.generation = google ? generation_of (function.device) : NULL;
     if (function.generation) {
         value_tally_add (&bus->generations, text_of (function.generation));
         bus->chips++;
     }
-    if (function.generation || (!google && text_starts (pci_facts_read_one (list, address, "class"), "0x03")))
+    struct text class = pci_facts_read_one (list, address, "class"); /* 0x03 displays, 0x12 accelerators (pci.ids) */
+    if (function.generation || (!google && (text_starts (class, "0x03") || text_starts (class, "0x12"))))
         add_accelerator (list, bus, function);
 }
 
@@ -308,18 +325,20 @@ static const char *sharing (struct host_fact_list *list, struct text group)
 
 static void add_places (struct host_fact_list *list, const struct bus *bus, struct text missing)
 {
-    struct value_tally groups = { 0 }, nodes = { 0 };
+    struct value_tally groups = { 0 }, nodes = { 0 }, links = { 0 };
     LOCAL_BUF all = { .max = FACT_VALUE_BYTES };
     for (uint32_t i = 0; i < bus->accelerators_n; i++) {
         const struct function *one = &bus->accelerators[i];
         value_tally_add (&groups, text_of (sharing (list, one->group)));
         value_tally_add (&nodes, text_format (&list->arena, "node %.*s", TEXT_ARG (one->node)));
+        value_tally_add (&links, one->link);
         struct text group = one->group.len ? one->group : TEXT_LIT ("none");
         buf_printf (&all, "%s%.*s group %.*s node %.*s", i ? ", " : "", TEXT_ARG (one->address), TEXT_ARG (group),
                     TEXT_ARG (one->node));
     }
     value_tally_to_fact (list, "accelerator.iommu", &groups, missing);
     value_tally_to_fact (list, "accelerator.numa", &nodes, missing);
+    value_tally_to_fact (list, "accelerator.pcie", &links, missing);
     host_fact_add (list, "accelerator.functions", all.len ? text_copy (&list->arena, buf_as_text (&all)) : missing);
 }
 
@@ -342,6 +361,7 @@ void pci_facts (struct host_fact_list *list)
         see (list, bus, addresses.items[i]);
     value_tally_to_fact (list, "pci.google", &bus->google, missing);
     value_tally_to_fact (list, "pci.nvidia", &bus->nvidia, missing);
+    value_tally_to_fact (list, "pci.amd", &bus->amd, missing);
     add_tpus (list, bus, missing);
     add_places (list, bus, missing);
 }

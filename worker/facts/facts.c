@@ -166,6 +166,7 @@ static void say_all (struct reporting *reporting)
     struct host_fact_list *list = &reporting->list;
     protocol_writer_phase (reporting->writer, "devices");
     pci_facts (list);
+    gpu_facts (list);
     say_note_of (reporting, device_facts (list), NOTE_WARNING);
     say_new (reporting);
     say_machine (reporting);

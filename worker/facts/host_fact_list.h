@@ -89,6 +89,7 @@ void memory_facts (struct host_fact_list *list);    /* memory, huge pages, limit
 /* `packages`: their names; values are ignored. At most EXPECT_PACKAGES_MAX. */
 void package_facts (struct host_fact_list *list, const var_list *packages);
 void pci_facts (struct host_fact_list *list); /* accelerators on the PCI bus */
+void gpu_facts (struct host_fact_list *list); /* versions of GPUs' driver and firmware, and errors since boot */
 /* Device files of accelerators, and their holders. Returns who holds one that only one process can hold. */
 struct text device_facts (struct host_fact_list *list);
 /* Asks the metadata server, for a bounded time; `google`: there should be one. Returns a note about maintenance. */

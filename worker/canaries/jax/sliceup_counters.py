@@ -1,30 +1,37 @@
 """What devices tell by themselves of their load and health, as facts with their source in the name.
 
-nvidia-smi.GPU.FIELD: of one call of the command. libtpu-sdk.METRIC: of libtpu's own module. Where neither is here nothing is told,
+nvidia-smi.GPU.FIELD and .nvlink: of the command. libtpu-sdk.METRIC: of libtpu's own module. Where neither is here nothing is told,
 and a field that is not supported is left out: absent is never zero. What they print is another program's: bounded and checked.
-Xid errors are not among what nvidia-smi may be asked for; the kernel's log has them. Neither is waited for longer
+Xid errors are not among what nvidia-smi may be asked for; host-facts has them of the kernel's log. Neither is waited for longer
 than SECONDS, even where a driver hangs.
 """
 
+import collections
 import os
+import re
 import select
 import subprocess
 import threading
 import time
 
 FIELDS = ("index", "utilization.gpu", "utilization.memory", "memory.used", "memory.total", "temperature.gpu", "power.draw",
-          "clocks.sm", "clocks_throttle_reasons.active", "ecc.errors.uncorrected.volatile.total")
+          "clocks.sm", "clocks_throttle_reasons.active", "ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
+# Drivers that do not know them refuse these two, so they are asked for by themselves. Rows of the second stand in the order of cards.
+LATER = ("index", "fabric.state", "fabric.status")
+REMAPPED = ("remapped_rows.uncorrectable", "remapped_rows.pending", "remapped_rows.failure")
+KNOWN = {*FIELDS, *LATER, *REMAPPED} - {"index"}
+# "GPU 0: NVIDIA H100 PCIe (UUID: ...)", then " Link 3: 26.562 GB/s" or " Link 4: <inactive>"
+CARD, LINK = re.compile(r"GPU (\d{1,3}):", re.ASCII), re.compile(r"\s+Link \d{1,3}: <?([ -;=?-~]{1,32}?)>?", re.ASCII)
 METRICS = ("duty_cycle_pct", "tensorcore_util", "hbm_capacity_total", "hbm_capacity_usage", "tpu_throttle_score", "ici_link_health")
 SECONDS, BYTES, DEVICES = 10, 1 << 16, 16
 # A result has room for 256, and the worker and the end of a canary add some.
 FACTS = 224
 
 
-def nvidia_smi(command="nvidia-smi"):
+def nvidia_smi(*words, command="nvidia-smi"):
     """What it prints; "": it is not here, fails, hangs or prints more than BYTES. A driver that does not know a field refuses all."""
     try:
-        process = subprocess.Popen([command, f"--query-gpu={','.join(FIELDS)}", "--format=csv"], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([command, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:
         return ""
     until = time.monotonic() + SECONDS
@@ -55,18 +62,30 @@ def is_value(word):
 
 
 def nvidia_facts(text):
-    """(name, value) of CSV with a header: "utilization.gpu [%]" names the unit, which stands behind the value as well."""
+    """(name, value) of CSV with a header: "utilization.gpu [%]" names the unit, which stands behind the value as well. A row is of the
+    card of its index, or where none was asked for of the card of its place."""
     lines = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
     header = [word.partition(" ")[0] for word in lines[0]] if lines else []
-    if "index" not in header:
-        return
-    for row in lines[1:DEVICES + 1]:
-        gpu = row[header.index("index")] if len(row) == len(header) else ""
+    for place, row in enumerate(lines[1:DEVICES + 1]):
+        told = dict(zip(header, row)) if len(row) == len(header) else {}
+        gpu = told.pop("index", str(place) if set(header) & set(REMAPPED) else "")
         if not gpu.isdecimal() or not gpu.isascii() or len(gpu) > 3:
             continue
-        for name, value in zip(header, row):
-            if name in FIELDS[1:] and is_value(value):
+        for name, value in told.items():
+            if name in KNOWN and is_value(value):
                 yield f"nvidia-smi.{gpu}.{name}", value
+
+
+def nvlink_facts(text):
+    """(name, "18 x 26.562 GB/s"), or "16 x 26.562 GB/s, 2 x inactive", of each card with links."""
+    links, card = {}, None
+    for line in text.splitlines():
+        begins, link = CARD.match(line), LINK.fullmatch(line)
+        card = begins.group(1) if begins else card
+        if link and card:
+            links.setdefault(card, collections.Counter())[link.group(1)] += 1
+    for card, states in list(links.items())[:DEVICES]:
+        yield f"nvidia-smi.{card}.nvlink", ", ".join(f"{many} x {state}" for state, many in states.most_common(4))
 
 
 def libtpu_facts():
@@ -101,7 +120,9 @@ def within(seconds, facts):
 
 def tell(canary):
     """As many as there is room for, and how many there was none for."""
-    facts = [*nvidia_facts(nvidia_smi()), *within(SECONDS, libtpu_facts)]
+    asked = [f"--query-gpu={','.join(FIELDS)}", f"--query-gpu={','.join(LATER)}", f"--query-remapped-rows={','.join(REMAPPED)}"]
+    tables = [fact for query in asked for fact in nvidia_facts(nvidia_smi(query, "--format=csv"))]
+    facts = [*tables, *nvlink_facts(nvidia_smi("nvlink", "--status")), *within(SECONDS, libtpu_facts)]
     room = max(0, FACTS - canary.facts_told)
     for name, value in facts[:room]:
         canary.fact(name, value)

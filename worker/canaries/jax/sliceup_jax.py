@@ -23,6 +23,7 @@ from sliceup_canary import Failure  # noqa: E402
 from sliceup_jax_counting import Counting  # noqa: E402
 from sliceup_jax_keys import Keys  # noqa: E402
 import sliceup_jax_memory  # noqa: E402
+import sliceup_gpu  # noqa: E402
 
 PACKAGES = ("jax", "jaxlib", "libtpu", "numpy", "scipy", "ml_dtypes", "opt_einsum")
 FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
@@ -45,7 +46,7 @@ class Session:
         self.keys = Keys(canary)
         Counting(jax, canary.counted, self.keys)
         self.backend, self.programs, self.predicted_bytes = {}, 0, 0
-        canary.bundle(sliceup_canary.versions(PACKAGES))
+        canary.bundle(sliceup_canary.versions((*PACKAGES, *gpu_packages(canary))))
         canary.policy()
         tell_arguments(canary)
         canary.phase("init")
@@ -80,7 +81,7 @@ class Session:
 
     def report_backend(self):
         jax, canary = self.jax, self.canary
-        local = local_devices(jax)
+        local = local_devices(self)
         self.backend = dict(
             platform=local[0].platform, platform_version=sliceup_canary.clean(platform_version(local[0])),
             device_kind=local[0].device_kind, devices=jax.device_count(), local_devices=len(local),
@@ -160,6 +161,8 @@ class Session:
     def finish(self):
         """Leaves the group before the canary says done: an exit handler would wait for peers later."""
         self.tell_cache()
+        if asks_for_gpu(self.canary):
+            sliceup_gpu.tell(self.canary, os.environ)
         peak = 0 if self.compile_only else sliceup_jax_memory.peak_bytes(self.jax.local_devices())
         self.canary.memory(self.predicted_bytes, peak)
         self.canary.counters()
@@ -174,6 +177,7 @@ class Session:
 
     def explain(self, error):
         """Reports what is known of cache keys; raises a better error when the cache is the cause."""
+        sliceup_gpu.show_warnings(os.environ)
         entry = self.keys.failed(error)
         if entry is not None:
             did = "was found but could not be loaded" if entry.state == "unreadable" else "could not be written"
@@ -351,13 +355,31 @@ def backend_of(platform):
     return "gpu" if platform in ("cuda", "rocm") else platform
 
 
-def local_devices(jax):
+def asks_for_gpu(canary):
+    return backend_of(canary.attempt["backend"]) == "gpu"
+
+
+def gpu_packages(canary):
+    """Names of the packages that hold CUDA, its libraries and NCCL, or what jax needs of ROCm."""
+    if not asks_for_gpu(canary):
+        return ()
+    import importlib.metadata
+
+    names = {one.name or "" for one in importlib.metadata.distributions()}
+    return sorted(name for name in names if name.startswith(("nvidia-", "jax-cuda", "jax-rocm")))
+
+
+def local_devices(session):
+    """jax passes over a plugin for GPUs where the host shows none: over cuda without a device file (backends in xla_bridge.py), which
+    leaves nothing, and over rocm without a node of kfd (its own initialize), which it then does not know."""
     try:
-        return jax.local_devices()
-    except AssertionError as error:
-        # jax-ml/jax:jax/_src/xla_bridge.py, backends: cuda is passed over where there is no device file, and nothing is left.
+        return session.jax.local_devices()
+    except (AssertionError, RuntimeError) as error:
         asked = os.environ.get("JAX_PLATFORMS", "")
-        raise Failure("host", f"jax found no device for JAX_PLATFORMS={asked}: this host shows no GPU in /dev") from error
+        left_out = f"Backend '{asked}' is not in the list of known backends" in str(error)
+        if isinstance(error, AssertionError) or (left_out and any(name.startswith(f"jax-{asked}") for name in gpu_packages(session.canary))):
+            raise Failure("host", f"jax found no device for JAX_PLATFORMS={asked}: this host shows no such GPU") from None
+        raise
 
 
 def platform_version(device):
@@ -421,6 +443,8 @@ def run(body):
     """Runs body(session) as a canary."""
 
     def whole(canary):
+        if asks_for_gpu(canary):
+            sliceup_gpu.ask(os.environ)
         session = Session(canary)
         try:
             body(session)
