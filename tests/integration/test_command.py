@@ -390,6 +390,25 @@ class Ends(Commands):
         self.assertEqual(0, entry["bad_lines"])
 
 
+    def test_a_hook_that_captures_what_ours_prints_loses_nothing(self):
+        """torch.distributed's hook calls those before it with a buffer for sys.stderr, and prints it when they have returned."""
+        text = ("import io\nours = sys.excepthook\ndef theirs(*error):\n    kept, sys.stderr = sys.stderr, io.StringIO()\n    ours(*error)\n"
+                "    kept.write(sys.stderr.getvalue())\nsys.excepthook = theirs\nraise ValueError('bad batch') if program.rank == 0 else SystemExit(0)\n")
+        entry = self.own(text, 1, hosts=2, rung={"scope": "slice"})
+        self.assertIn("raised in own.py:11", entry["cause"]["text"])
+        self.assertIn("ValueError: bad batch", self.printed("own", "h0"))
+
+    def test_processes_of_a_launcher_that_is_a_module_report_through_it(self):
+        self.lab.write("launcher.py", "import subprocess, sys\nassert __name__ == '__main__'\n"
+                       "sys.exit(max(one.wait() for one in [subprocess.Popen([sys.executable, *sys.argv[1:], str(n)]) for n in range(2)]))\n")
+        self.lab.write("own.py", "import sys\nimport sliceup_program\nprogram = sliceup_program.start()\nfor _ in range(2 + int(sys.argv[1])):\n"
+                       "    program.step()\nprogram.check('a value', 1.0, 1.0)\n")
+        start = 'cd "$SLICEUP_FILES_DIR" && exec python3 -m sliceup_program launcher "$SLICEUP_FILES_DIR/own.py"'
+        receipt = self.climb({"id": "own", "command": ["sh", "-c", start], "files": ["./launcher.py", "./own.py"], "backend": "any"}, hosts=1)
+        entry = self.attempt(receipt, "h0", "own")
+        self.assertEqual((2, 1), (entry["counters"]["steps"], len(entry["checks"])), entry)
+
+
 class Installed(Commands):
     """What is installed is never written, and what is the user's own Python caches as it always does."""
 

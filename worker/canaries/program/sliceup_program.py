@@ -8,7 +8,8 @@
         program.step()                     # at the end of each step
     loss = program.reduced("loss", local_loss)
 
-At the end the program's live framework is asked for its backend and its counters; no variable is. Standard library only; jax,
+A launcher that starts the processes which compute, such as torchrun, is started as `python -m sliceup_program MODULE ARGUMENTS`: they then
+report through it. At the end the program's live framework is asked for its backend and its counters; no variable is. Standard library only; jax,
 torch_xla and torch are used where the program itself has imported them. Outside a rung, as when it is run by hand, nothing is
 reported, and reduced() still reduces.
 """
@@ -16,8 +17,10 @@ reported, and reduced() still reduces.
 import atexit
 import collections
 import importlib
+import io
 import os
 import platform
+import runpy
 import select
 import stat
 import statistics
@@ -84,7 +87,8 @@ def has_channel():
         is_channel = False
     if not is_channel:
         print("sliceup_program: this process was started by the program and reports nothing: call start() in the program's first "
-              "process, before it starts others (docs/guide/your-own-step.md)", file=sys.stderr)
+              "process, before it starts others, or start that one as python -m sliceup_program (docs/guide/your-own-step.md)",
+              file=sys.stderr)
     return is_channel
 
 
@@ -336,7 +340,10 @@ class Program:
         sliceup_canary.leave("", status if isinstance(status, int) else 1)
 
     def end_uncaught(self, kind, error, trace):
-        """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does."""
+        """Other hosts would wait for an exit handler of this one; alone, a program ends as it always does. torch.distributed lets
+        hooks before its own write into a buffer, which it would print when they have returned."""
+        if isinstance(sys.stderr, io.StringIO) and sys.__stderr__:
+            sys.stderr = sys.__stderr__
         sys.__excepthook__(kind, error, trace)
         if isinstance(error, Exception):
             sliceup_canary.tell_failure(self.canary, error)
@@ -647,9 +654,9 @@ def coarsest_dtype(claimed, local):
 
 
 def first_device():
-    """The number of this process's first device among those of its host: of torch_xla without SPMD there is a process for each."""
+    """The number of this process's first device among those of its host: torch_xla without SPMD and torchrun have a process for each."""
     if not torch_xla_started():
-        return 0
+        return int(os.environ.get("LOCAL_RANK", "0")) if torch_distributed() and not jax_started() else 0
     from torch_xla import runtime
 
     return 0 if runtime.is_spmd() else runtime.local_ordinal()
@@ -661,15 +668,27 @@ def all_reduce(rows, rank, world):
         return torch_xla_sum(rows)
     if jax_started():
         return jax_sum(sys.modules["jax"], rows)
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
-        total = torch.tensor(rows, dtype=torch.float64).sum(0)
-        torch.distributed.all_reduce(total)
-        return [float(one) for one in total]
+    if torch_distributed():
+        return torch_sum(sys.modules["torch"], rows)
     if world > 1:
         raise RuntimeError(f"reduced: the program of rank {rank} uses neither jax, torch_xla nor torch.distributed: nothing "
                            "reaches the other hosts")
     return [sum(column) for column in zip(*rows)]
+
+
+def torch_distributed():
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def torch_sum(torch, rows):
+    """Threads of gloo let go of a collective's tensors after its end, and want Python's lock for it, which destroy_process_group () holds
+    while it waits for them: a third of programs that called it next hung (torch 2.7.0)."""
+    device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
+    total = torch.tensor(rows, dtype=torch.float64, device=device).sum(0)
+    torch.distributed.all_reduce(total)
+    time.sleep(APART_S if device == "cpu" else 0)
+    return [float(one) for one in total]
 
 
 def jax_sum(jax, rows):
@@ -711,3 +730,9 @@ def torch_xla_sum(rows):
     total = array.sum(0)
     torch_xla.sync(wait=True)
     return [float(one) for one in total.cpu()]
+
+
+if __name__ == "__main__":
+    ours("sliceup_program").start()  # this module under its own name, as those find it who import it
+    sys.argv = sys.argv[1:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
