@@ -73,6 +73,8 @@ struct slice_shape {
 /* Finds the row of configs/machines/tpu.yaml whose `hosts` hosts make such a slice; if none, *found is unchanged. */
 int conf_find_machine (const char *share_dir, const struct slice_shape *shape, struct arena *arena,
                        struct machine_type *found, struct err *err);
+/* The grid of the chips of one such host: bounds of "2,2,1" in two dimensions are "2x2". */
+struct text machine_host_topology (const struct machine_type *machine, struct arena *arena);
 
 /* The rules of a file of configs/drift, by name or path; `arena` keeps them. Problems as conf_load reports them. */
 struct drift_rules {

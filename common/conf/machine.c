@@ -108,8 +108,7 @@ int conf_find_machine (const char *share_dir, const struct slice_shape *shape, s
     return problems_to_report (&problems, &report, err);
 }
 
-/* "2,2,1" of a grid of two dimensions is "2x2". */
-static struct text grid_of (const struct machine_type *machine, struct arena *arena)
+struct text machine_host_topology (const struct machine_type *machine, struct arena *arena)
 {
     struct text rest = machine->bounds;
     struct buf grid = { .max = ID_MAX_BYTES };
@@ -219,7 +218,7 @@ void draft_take_machine (struct draft *draft, const struct conf_value profile[PR
         return;
     const struct frontend_alone alone = { .bounds = machine->bounds,
                                           .chips = machine->chips,
-                                          .topology = grid_of (machine, draft->arena),
+                                          .topology = machine_host_topology (machine, draft->arena),
                                           .type = machine_type_of (machine, machine->chips, draft->arena) };
     frontend_alone_env (draft->frontend, &alone, draft->arena, &draft->plan.profile.host_env);
 }

@@ -64,6 +64,7 @@ static void fill_variables (struct draft *draft)
         { TEXT_LIT ("ALT"), TEXT_LIT ("false") },
         { TEXT_LIT ("CHIPS_PER_HOST_BOUNDS"), plan->machine.bounds },
         { TEXT_LIT ("HOST_BOUNDS"), hosts },
+        { TEXT_LIT ("JAX_FORCE_TPU_INIT"), TEXT_LIT ("1") }, /* it looks for chips on the PCI bus */
         { TEXT_LIT ("MEGASCALE_COORDINATOR_ADDRESS"), plan->hosts.items[0].address },
         { TEXT_LIT ("MEGASCALE_NUM_SLICES"), TEXT_LIT ("{slices}") },
         { TEXT_LIT ("MEGASCALE_SLICE_ID"), TEXT_LIT ("{slice}") },

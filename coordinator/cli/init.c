@@ -176,8 +176,9 @@ static int take_shape (struct request *request, struct text family, struct text 
             &request->err, ERR_USAGE,
             "--recipe %s: no machine type of configs/machines/tpu.yaml has hosts of which %u make such a slice",
             request->recipe, slice->shape.hosts);
-    slice->shape.topology = usual_topology (slice->shape.hosts * slice->machine.chips, slice->machine.dimensions,
-                                            &request->arena);
+    slice->shape.topology = slice->shape.hosts == 1 ? machine_host_topology (&slice->machine, &request->arena)
+                                                    : usual_topology (slice->shape.hosts * slice->machine.chips,
+                                                                      slice->machine.dimensions, &request->arena);
     return slice->shape.topology.len ? 0
                                      : err_set (&request->err, ERR_USAGE,
                                                 "--recipe %s: a slice of so many chips has no usual topology; give "

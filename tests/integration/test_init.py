@@ -90,8 +90,8 @@ class Init(lab.LabTest):
 
     def test_a_recipe_makes_a_slice_file_that_check_accepts(self):
         shapes = {"v6e-4": (1, "ct6e-standard-4t", "2x2"), "v6e-8": (1, "ct6e-standard-8t", "2x4"), "v6e-16": (4, "ct6e-standard-4t", "4x4"),
-                  "v6e-256": (64, "ct6e-standard-4t", "16x16"), "v5e-16": (4, "ct5lp-hightpu-4t", "4x4"), "v5p-16": (2, "ct5p-hightpu-4t", "2x2x2"),
-                  "v5p-256": (32, "ct5p-hightpu-4t", "4x4x8"), "v4-32": (4, "ct4p-hightpu-4t", "2x2x4"), "h100x8": (2, None, None), "a100x8": (1, None, None)}
+                  "v6e-256": (64, "ct6e-standard-4t", "16x16"), "v5e-16": (4, "ct5lp-hightpu-4t", "4x4"), "v5p-8": (1, "ct5p-hightpu-4t", "2x2x1"), "v5p-16": (2, "ct5p-hightpu-4t", "2x2x2"),
+                  "v5p-256": (32, "ct5p-hightpu-4t", "4x4x8"), "v4-8": (1, "ct4p-hightpu-4t", "2x2x1"), "v4-32": (4, "ct4p-hightpu-4t", "2x2x4"), "h100x8": (2, None, None), "a100x8": (1, None, None)}
         self.assertEqual({path.stem for path in (lab.TOP / "configs/recipes").glob("*.yaml")}, {name.partition("-")[0] for name in shapes})
         for name, (hosts, machine, topology) in shapes.items():
             path = self.lab.files / f"{name}.yaml"

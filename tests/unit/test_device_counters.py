@@ -36,7 +36,7 @@ class Nvidia(unittest.TestCase):
         return dict(sliceup_counters.nvidia_facts(text))
 
     def test_values_stand_with_their_units_by_card(self):
-        self.assertEqual({"nvidia-smi.0.temperature.gpu": "29", "nvidia-smi.0.utilization.gpu": "0 %",
+        self.assertEqual({"nvidia-smi.0.temperature.gpu": "29", "nvidia-smi.0.utilization.gpu": "0 %", "nvidia-smi.0.pcie.link.gen.current": "5",
                           "nvidia-smi.0.utilization.memory": "0 %", "nvidia-smi.0.memory.total": "81559 MiB",
                           "nvidia-smi.0.memory.used": "0 MiB"}, self.told(H100))
         self.assertEqual("30994 MiB", self.told(V100)["nvidia-smi.0.memory.used"])
@@ -59,7 +59,7 @@ class Nvidia(unittest.TestCase):
         self.assertEqual("", sliceup_counters.nvidia_smi(command="/nonexistent/nvidia-smi"))
         with tempfile.TemporaryDirectory() as folder:
             command = pathlib.Path(folder) / "nvidia-smi"
-            for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("head -c 65536 /dev/zero", "\0" * (1 << 16)),
+            for script, want in (("cat <<'E'\n" + H100 + "E", H100), ("echo 'index'; exit 9", ""), ("echo index; exit 14", "index\n"), ("head -c 65536 /dev/zero", "\0" * (1 << 16)),
                                  ("head -c 65537 /dev/zero", ""), ("exec head -c 999999999999999 /dev/zero", "")):
                 command.write_text(f"#!/bin/sh\n{script}\n")
                 command.chmod(stat.S_IRWXU)
@@ -84,6 +84,8 @@ class Nvidia(unittest.TestCase):
         self.assertEqual({"nvidia-smi.0.nvlink": "8 x 26.562 GB/s, 2 x inactive"}, dict(sliceup_counters.nvlink_facts(text)))
         self.assertEqual({"nvidia-smi.0.nvlink": "10 x 26.562 GB/s", "nvidia-smi.7.nvlink": "1 x inactive"},
                          dict(sliceup_counters.nvlink_facts(text.replace("<inactive>", "26.562 GB/s") + "GPU 7: NVIDIA\n\t Link 0: <inactive>\n")))
+        self.assertEqual({"nvidia-smi.0.nvlink": "all inactive"}, dict(sliceup_counters.nvlink_facts(
+            "GPU 0: N (UUID: GPU-0)\nNVML: Unable to retrieve NVLink information as all links are inActive\n")))
         for other in ("", "\t Link 0: 25 GB/s\n", "GPU 0: NVIDIA L4 (UUID: GPU-0)\n", "GPU x: NVIDIA\n Link 0: 1\n",
                       "NVML: Unable to retrieve NVLink information as all links are inActive\n", "GPU 0: N\n\t Link 0: \x1b[31m\n",
                       f"GPU 0: N\n\t Link 0: {'9' * 33}\n"):
@@ -134,16 +136,16 @@ class Told(unittest.TestCase):
 
     def tell(self, told_before):
         canary = unittest.mock.Mock(facts_told=told_before)
-        with unittest.mock.patch.object(sliceup_counters, "nvidia_smi", lambda *words: H100 if "utilization" in words[0] else ""), \
+        with unittest.mock.patch.object(sliceup_counters, "nvidia_smi", lambda *words, until: H100 if "utilization" in words[0] else ""), \
              unittest.mock.patch.object(sliceup_counters, "libtpu_facts", return_value=[("libtpu-sdk.duty_cycle_pct", "1")]):
             sliceup_counters.tell(canary)
         return canary
 
     def test_what_there_is_no_room_for_is_counted(self):
-        for room, told in ((100, 6), (6, 6), (5, 5), (0, 0), (-9, 0)):
+        for room, told in ((100, 7), (7, 7), (5, 5), (0, 0), (-9, 0)):
             canary = self.tell(sliceup_counters.FACTS - room)
             self.assertEqual(told, canary.fact.call_count, room)
-            self.assertEqual([] if told == 6 else [f"{6 - told} of 6 facts that devices tell by themselves were left out: there is room for 224 facts in all"],
+            self.assertEqual([] if told == 7 else [f"{7 - told} of 7 facts that devices tell by themselves were left out: there is room for 224 facts in all"],
                              [call.args[0] for call in canary.note.call_args_list])
 
     def test_a_library_that_hangs_is_left_behind(self):

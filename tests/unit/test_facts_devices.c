@@ -190,7 +190,7 @@ TEST_ON (machine, gpus_of_amd_are_counted_and_lanes_that_are_missing_are_told)
     is (machine, "gpu.driver", "amdgpu 6.8.5");
     assert_true (text_starts (host_fact_find (&machine->list, "device.amd"), "1 x uid "));
     is (machine, "gpu.rocm", "7.1.1");
-    is (machine, "gpu.errors", "1 x GPU reset, 1 x ring timeout, 1 x uncorrectable hardware error");
+    is (machine, "gpu.errors", "GPU reset, ring timeout, uncorrectable hardware error");
 }
 
 TEST_ON (machine, a_driver_of_the_kernel_has_no_version_of_its_own)
@@ -221,13 +221,21 @@ TEST_ON (machine, the_driver_of_nvidia_tells_versions_and_the_kernel_its_errors)
          "4,4,4,-;NVRM: Xid (PCI:0000:04:00): 79, pid=1\n4,5,5,-;NVRM: Xid (PCI:0000:04:00): none\n4,5,6,-;Xid (\n"
          "3,6,6,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted\n"
          "3,6,7,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Severity 1 Engine instance 60\n"
-         "3,6,8,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Data {0x10000000, 0x10000000}\n");
+         "3,6,8,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Data {0x10000000, 0x10000000}\n"
+         "3,6,9,-;nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n"
+         "3,7,1,-;NVRM: fallen off the bus and is not responding to commands.\n");
     gpu_facts (&machine->list);
     is (machine, "gpu.driver", "nvidia 550.54.14, open");
     is (machine, "gpu.models", "2 x NVIDIA H100 80GB HBM3");
-    is (machine, "gpu.bios", "1 x 96.00.74.00.01");
-    is (machine, "gpu.firmware", "1 x 550.54.14, 1 x N/A");
-    is (machine, "gpu.errors", "2 x Xid 79, 1 x SXid 12028, 1 x Xid 31");
+    is (machine, "gpu.bios", ""); /* not heard: one card was not used yet */
+    is (machine, "gpu.firmware", "");
+    is (machine, "gpu.errors", "SXid 20034, Xid 79, off the bus");
+    is (machine, "gpu.errors_of_programs", "1 x SXid 12028, 1 x Xid 31");
+    put (machine, "/proc/driver/nvidia/gpus/0000:05:00.0/information", CARD);
+    again (machine);
+    gpu_facts (&machine->list);
+    is (machine, "gpu.bios", "2 x 96.00.74.00.01");
+    is (machine, "gpu.firmware", "2 x 550.54.14");
 }
 
 TEST_ON (machine, a_kernel_log_without_errors_has_none_and_one_that_is_not_ours_tells_nothing)
@@ -242,11 +250,11 @@ TEST_ON (machine, a_kernel_log_without_errors_has_none_and_one_that_is_not_ours_
     put (machine, "/proc/driver/nvidia/gpus/0000:05:00.0/information", "Video BIOS: \t ??.??.??.??.??\n");
     again (machine);
     gpu_facts (&machine->list);
-    is (machine, "gpu.bios", ""); /* not heard */
+    is (machine, "gpu.bios", "");
     again (machine);
     machine->roots.dev = "/nonexistent";
     gpu_facts (&machine->list);
-    is (machine, "gpu.errors", "unreadable (No such file or directory)");
+    is (machine, "gpu.errors", "absent");
     again (machine);
     machine->roots.proc = "/nonexistent";
     gpu_facts (&machine->list);

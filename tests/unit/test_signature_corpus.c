@@ -89,16 +89,17 @@ static void read_file (const char *path)
 static int open_all (void **state)
 {
     char path[4096];
-    struct dirent *entry;
+    struct dirent **entries; /* in one order everywhere: seeds are counted along it */
     (void) state;
-    DIR *folder = opendir (SLICEUP_SOURCE_DIR "/tests/unit/failures");
-    assert_non_null (folder);
-    while ((entry = readdir (folder))) {
-        snprintf (path, sizeof path, "%s/tests/unit/failures/%s", SLICEUP_SOURCE_DIR, entry->d_name);
-        if (entry->d_name[0] != '.')
+    int n = scandir (SLICEUP_SOURCE_DIR "/tests/unit/failures", &entries, NULL, alphasort);
+    assert_true (n > 0);
+    for (int i = 0; i < n; i++) {
+        snprintf (path, sizeof path, "%s/tests/unit/failures/%s", SLICEUP_SOURCE_DIR, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.')
             read_file (path);
+        free (entries[i]);
     }
-    closedir (folder);
+    free (entries);
     signature_lists_load (&arena, &plan);
     set = signature_set_build (plan.signatures.items, plan.signatures.n);
     assert_non_null (set);

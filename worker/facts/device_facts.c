@@ -7,6 +7,7 @@
 #include "common/base/duration.h"
 #include "common/base/path.h"
 #include "common/base/text.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -266,13 +267,16 @@ static const char *generation_of (struct text device)
     return NULL;
 }
 
-/* "x8 of x16, 16.0 GT/s PCIe": its lanes now, of those it has, and the most it can do on each; an idle one is slower. */
+/* "x8 of x16, 16.0 GT/s PCIe": its lanes now, of those it has, and the most it can do on each; an idle one is slower.
+ * Empty: it does not tell. */
 static struct text link_width (struct host_fact_list *list, struct text address)
 {
     struct text now = pci_facts_read_one (list, address, "current_link_width"),
                 most = pci_facts_read_one (list, address, "max_link_width"),
                 speed = pci_facts_read_one (list, address, "max_link_speed");
-    return text_format (&list->arena, "x%.*s of x%.*s, %.*s", TEXT_ARG (now), TEXT_ARG (most), TEXT_ARG (speed));
+    return now.len && isdigit ((unsigned char) now.ptr[0])
+               ? text_format (&list->arena, "x%.*s of x%.*s, %.*s", TEXT_ARG (now), TEXT_ARG (most), TEXT_ARG (speed))
+               : (struct text){ 0 };
 }
 
 static void add_accelerator (struct host_fact_list *list, struct bus *bus, struct function function)
@@ -331,7 +335,8 @@ static void add_places (struct host_fact_list *list, const struct bus *bus, stru
         const struct function *one = &bus->accelerators[i];
         value_tally_add (&groups, text_of (sharing (list, one->group)));
         value_tally_add (&nodes, text_format (&list->arena, "node %.*s", TEXT_ARG (one->node)));
-        value_tally_add (&links, one->link);
+        if (one->link.len)
+            value_tally_add (&links, one->link);
         struct text group = one->group.len ? one->group : TEXT_LIT ("none");
         buf_printf (&all, "%s%.*s group %.*s node %.*s", i ? ", " : "", TEXT_ARG (one->address), TEXT_ARG (group),
                     TEXT_ARG (one->node));

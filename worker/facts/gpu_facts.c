@@ -49,92 +49,143 @@ static struct text amd_driver (struct host_fact_list *list)
                                                                                    : host_fact_file_problem (version);
 }
 
-/* A card that no program has used since boot says "??.??.??.??.??". */
-static void gpu_add_field (struct text file, const char *key, struct value_tally *tally)
+/* False: the card does not tell it, as one that no program has used since boot ("??.??.??.??.??"). */
+static bool gpu_add_field (struct text file, const char *key, struct value_tally *tally)
 {
     struct text value;
-    if (host_fact_find_field (file, key, &value) && value.len && value.ptr[0] != '?')
-        value_tally_add (tally, value);
+    if (!host_fact_find_field (file, key, &value) || !value.len || value.ptr[0] == '?')
+        return false;
+    value_tally_add (tally, value);
+    return true;
 }
 
+/* What a card tells only once it was used is told of all cards or of none. */
 static void add_cards (struct host_fact_list *list)
 {
     struct value_tally models = { 0 }, bios = { 0 }, firmware = { 0 };
     struct name_list cards = host_fact_folder_names (list, list->roots->proc, NVIDIA_FOLDER "/gpus", "");
+    struct text missing = host_fact_folder_problem (list, list->roots->proc, NVIDIA_FOLDER "/gpus");
+    bool used = true;
     for (uint32_t i = 0; i < cards.n; i++) {
         struct text file, path = text_format (&list->arena, NVIDIA_FOLDER "/gpus/%s/information", cards.items[i].ptr);
         if (!host_fact_read_file (list, list->roots->proc, path.ptr, &file))
             continue;
         gpu_add_field (file, "Model", &models);
-        gpu_add_field (file, "Video BIOS", &bios);
+        used &= gpu_add_field (file, "Video BIOS", &bios);
         gpu_add_field (file, "GPU Firmware", &firmware);
     }
-    struct text missing = cards.n ? TEXT_LIT (FACT_NOT_REPORTED)
-                                  : host_fact_folder_problem (list, list->roots->proc, NVIDIA_FOLDER "/gpus");
     value_tally_to_fact (list, "gpu.models", &models, missing);
+    if (!used) {
+        bios.n = firmware.n = 0;
+        missing = TEXT_LIT (FACT_NOT_REPORTED);
+    }
     value_tally_to_fact (list, "gpu.bios", &bios, missing);
     value_tally_to_fact (list, "gpu.firmware", &firmware, missing);
 }
 
-/* ---- errors since boot ---- */
+/* ---- errors, as far back as the kernel keeps its log ---- */
 
 enum { KERNEL_RECORD_BYTES = 8192, KERNEL_RECORDS_MAX = 65536, XID_DIGITS_MAX = 6 };
 
-/* "NVRM: Xid (PCI:0000:3b:00): 79, ..."; "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, ...", of which
- * two more lines follow with its severity and data. Empty: none. */
-static struct text xid_in (struct host_fact_list *list, struct text line)
+/* `device`: those that a card or its links have by themselves, however often; `others`: what a program does to a card. */
+struct gpu_errors {
+    struct host_fact_list *list;
+    struct value_tally device, others;
+};
+
+/* All published lists call these the program's, or what follows from its end: NVIDIA/k8s-device-plugin,
+ * facebookresearch/gcm, NVIDIA's Xid catalogue. */
+static bool xid_is_of_program (struct text number)
 {
-    uint32_t at, digits = 0;
+    return text_is (number, "13") || text_is (number, "31") || text_is (number, "43") || text_is (number, "45");
+}
+
+/* "NVRM: Xid (PCI:0000:3b:00): 79, ..."; "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, ...", of which
+ * two more lines follow with its severity and data. */
+static bool see_xid (struct gpu_errors *errors, struct text line)
+{
+    uint32_t at;
     if (!text_find (line, TEXT_LIT ("Xid ("), &at))
-        return (struct text){ 0 };
+        return false;
     bool of_switch = at && line.ptr[at - 1] == 'S';
     text_skip (&line, at);
     (void) text_take_until (&line, ')');
     text_skip (&line, 2); /* ": " */
-    while (digits < line.len && isdigit ((unsigned char) line.ptr[digits]))
-        digits++;
-    bool counts = digits && digits <= XID_DIGITS_MAX && (!of_switch || text_find (line, TEXT_LIT ("atal,"), NULL));
-    return counts ? text_format (&list->arena, "%s %.*s", of_switch ? "SXid" : "Xid", (int) digits, line.ptr)
-                  : (struct text){ 0 };
+    struct text number = { line.ptr, 0 };
+    while (number.len < line.len && isdigit ((unsigned char) line.ptr[number.len]))
+        number.len++;
+    if (!number.len || number.len > XID_DIGITS_MAX || (of_switch && !text_find (line, TEXT_LIT ("atal,"), NULL)))
+        return true;
+    bool mild = of_switch ? text_find (line, TEXT_LIT ("Non-fatal,"), NULL) : xid_is_of_program (number);
+    value_tally_add (mild ? &errors->others : &errors->device,
+                     text_format (&errors->list->arena, "%s %.*s", of_switch ? "SXid" : "Xid", TEXT_ARG (number)));
+    return true;
 }
 
-/* Linux, drivers/gpu/drm/amd/amdgpu. Where all is well it says "no uncorrectable hardware errors", or "0 new" ones. */
-static struct text amd_error_in (struct text line)
+/* Linux, drivers/gpu/drm/amd/amdgpu, and NVIDIA/open-gpu-kernel-modules, osapi.c. Where all is well AMD's says "no
+ * uncorrectable hardware errors", or "0 new" ones. */
+static void see_words (struct gpu_errors *errors, struct text line)
 {
-    if (!text_find (line, TEXT_LIT ("amdgpu"), NULL))
-        return (struct text){ 0 };
-    if (text_find (line, TEXT_LIT ("uncorrectable hardware error"), NULL))
-        return text_find (line, TEXT_LIT ("no uncorrectable"), NULL) || text_find (line, TEXT_LIT (" 0 new "), NULL)
-                   ? (struct text){ 0 }
-                   : TEXT_LIT ("uncorrectable hardware error");
-    return text_find (line, TEXT_LIT ("GPU reset begin"), NULL)          ? TEXT_LIT ("GPU reset")
-           : text_find (line, TEXT_LIT (" timeout, signaled seq"), NULL) ? TEXT_LIT ("ring timeout")
-                                                                         : (struct text){ 0 };
+    static const struct {
+        const char *of, *text, *word;
+    } known[] = {
+        { "amdgpu", "uncorrectable hardware error", "uncorrectable hardware error" },
+        { "amdgpu", "GPU reset begin", "GPU reset" },
+        { "amdgpu", " timeout, signaled seq", "ring timeout" },
+        { "NVRM", "fallen off the bus and is not responding", "off the bus" },
+        { "NVRM", "RmInitAdapter failed", "RmInitAdapter failed" },
+    };
+    if (text_find (line, TEXT_LIT ("no uncorrectable"), NULL) || text_find (line, TEXT_LIT (" 0 new "), NULL))
+        return;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (text_find (line, text_of (known[i].of), NULL) && text_find (line, text_of (known[i].text), NULL)) {
+            value_tally_add (&errors->device, text_of (known[i].word));
+            return;
+        }
 }
 
-/* One read gives one record, and EPIPE where the next one was overwritten meanwhile. */
-static void add_errors (struct host_fact_list *list)
+/* One read gives one record, and EPIPE where the next one was overwritten meanwhile. False: `*problem` is why. */
+static bool read_kernel_log (struct gpu_errors *errors, struct text *problem)
 {
-    struct value_tally tally = { 0 };
+    struct host_fact_list *list = errors->list;
     LOCAL_MEM char *record = mem_alloc (KERNEL_RECORD_BYTES);
     LOCAL_FD log = open (text_format (&list->arena, "%s/kmsg", list->roots->dev).ptr,
                          O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = -1;
+    ssize_t got = log < 0 ? -1 : 1;
     for (uint32_t i = 0; log >= 0 && i < KERNEL_RECORDS_MAX; i++) {
         got = read (log, record, KERNEL_RECORD_BYTES);
         if (got == 0 || (got < 0 && errno != EPIPE && errno != EINTR))
             break;
         struct text rest = { record, got > 0 ? (uint32_t) got : 0 };
         while (rest.len) {
-            struct text line = text_take_until (&rest, '\n'), error = xid_in (list, line);
-            error = error.len ? error : amd_error_in (line);
-            if (error.len)
-                value_tally_add (&tally, error);
+            struct text line = text_take_until (&rest, '\n');
+            if (!see_xid (errors, line))
+                see_words (errors, line);
         }
     }
-    bool whole = log >= 0 && (got == 0 || errno == EAGAIN);
-    value_tally_to_fact (list, "gpu.errors", &tally,
-                         whole ? TEXT_LIT ("none") : text_format (&list->arena, "unreadable (%s)", strerror (errno)));
+    if (got >= 0 || (log >= 0 && errno == EAGAIN))
+        return true;
+    *problem = errno == ENOENT ? TEXT_LIT ("absent") : text_format (&list->arena, "unreadable (%s)", strerror (errno));
+    return false;
+}
+
+/* Of the device only which there were: a second one of a kind says nothing new, and hosts boot at other times. */
+static void add_errors (struct host_fact_list *list)
+{
+    struct gpu_errors *errors = arena_alloc (&list->arena, sizeof *errors);
+    struct text problem;
+    LOCAL_BUF kinds = { .max = FACT_VALUE_BYTES };
+    errors->list = list;
+    bool whole = read_kernel_log (errors, &problem);
+    struct text *words = arena_array (&list->arena, KINDS_MAX, sizeof *words);
+    for (uint32_t i = 0; i < errors->device.n; i++)
+        words[i] = errors->device.items[i].what;
+    sort_items (words, errors->device.n, sizeof *words, text_order);
+    for (uint32_t i = 0; i < errors->device.n; i++)
+        buf_printf (&kinds, "%s%.*s", i ? ", " : "", TEXT_ARG (words[i]));
+    struct text none = whole ? TEXT_LIT ("none") : problem;
+    host_fact_add (list, "gpu.errors", kinds.len ? text_copy (&list->arena, buf_as_text (&kinds)) : none);
+    value_tally_to_fact (list, "gpu.errors_of_programs", &errors->others, none);
 }
 
 void gpu_facts (struct host_fact_list *list)
@@ -145,6 +196,8 @@ void gpu_facts (struct host_fact_list *list)
     host_fact_add_file (list, "gpu.rocm", list->roots->root, "/opt/rocm/.info/version");
     if (driver.len)
         add_errors (list);
-    else
+    else {
         host_fact_add (list, "gpu.errors", driver);
+        host_fact_add (list, "gpu.errors_of_programs", driver);
+    }
 }

@@ -15,7 +15,7 @@ import threading
 import time
 
 FIELDS = ("index", "utilization.gpu", "utilization.memory", "memory.used", "memory.total", "temperature.gpu", "power.draw",
-          "clocks.sm", "clocks_throttle_reasons.active", "ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
+          "clocks.sm", "clocks_throttle_reasons.active", "pcie.link.gen.current", "pcie.link.width.current", "ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
 # Drivers that do not know them refuse these two, so they are asked for by themselves. Rows of the second stand in the order of cards.
 LATER = ("index", "fabric.state", "fabric.status")
 REMAPPED = ("remapped_rows.uncorrectable", "remapped_rows.pending", "remapped_rows.failure")
@@ -23,22 +23,25 @@ KNOWN = {*FIELDS, *LATER, *REMAPPED} - {"index"}
 # "GPU 0: NVIDIA H100 PCIe (UUID: ...)", then " Link 3: 26.562 GB/s" or " Link 4: <inactive>"
 CARD, LINK = re.compile(r"GPU (\d{1,3}):", re.ASCII), re.compile(r"\s+Link \d{1,3}: <?([ -;=?-~]{1,32}?)>?", re.ASCII)
 METRICS = ("duty_cycle_pct", "tensorcore_util", "hbm_capacity_total", "hbm_capacity_usage", "tpu_throttle_score", "ici_link_health")
+# For all calls together: other hosts wait meanwhile.
 SECONDS, BYTES, DEVICES = 10, 1 << 16, 16
+# nvidia-smi's, of which all data were printed: all is well, and an infoROM that is corrupt (its man page, "Return value")
+PRINTED = (0, 14)
 # A result has room for 256, and the worker and the end of a canary add some.
 FACTS = 224
 
 
-def nvidia_smi(*words, command="nvidia-smi"):
+def nvidia_smi(*words, until=None, command="nvidia-smi"):
     """What it prints; "": it is not here, fails, hangs or prints more than BYTES. A driver that does not know a field refuses all."""
+    until = time.monotonic() + SECONDS if until is None else until
     try:
         process = subprocess.Popen([command, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:
         return ""
-    until = time.monotonic() + SECONDS
     text = read_until(process.stdout.fileno(), until)
     process.stdout.close()  # ends a command that goes on printing
     try:
-        done = process.wait(max(0, until - time.monotonic())) == 0
+        done = process.wait(max(0, until - time.monotonic())) in PRINTED
     except subprocess.TimeoutExpired:
         process.kill()  # and is not waited for: a driver that hangs does not let it end
         done = False
@@ -84,8 +87,10 @@ def nvlink_facts(text):
         card = begins.group(1) if begins else card
         if link and card:
             links.setdefault(card, collections.Counter())[link.group(1)] += 1
+        elif card and "all links are inactive" in line.lower():
+            links[card] = collections.Counter()
     for card, states in list(links.items())[:DEVICES]:
-        yield f"nvidia-smi.{card}.nvlink", ", ".join(f"{many} x {state}" for state, many in states.most_common(4))
+        yield f"nvidia-smi.{card}.nvlink", ", ".join(f"{many} x {state}" for state, many in states.most_common(4)) if states else "all inactive"
 
 
 def libtpu_facts():
@@ -120,9 +125,10 @@ def within(seconds, facts):
 
 def tell(canary):
     """As many as there is room for, and how many there was none for."""
+    until = time.monotonic() + SECONDS
     asked = [f"--query-gpu={','.join(FIELDS)}", f"--query-gpu={','.join(LATER)}", f"--query-remapped-rows={','.join(REMAPPED)}"]
-    tables = [fact for query in asked for fact in nvidia_facts(nvidia_smi(query, "--format=csv"))]
-    facts = [*tables, *nvlink_facts(nvidia_smi("nvlink", "--status")), *within(SECONDS, libtpu_facts)]
+    tables = [fact for query in asked for fact in nvidia_facts(nvidia_smi(query, "--format=csv", until=until))]
+    facts = [*tables, *nvlink_facts(nvidia_smi("nvlink", "--status", until=until)), *within(max(0, until - time.monotonic()), libtpu_facts)]
     room = max(0, FACTS - canary.facts_told)
     for name, value in facts[:room]:
         canary.fact(name, value)

@@ -38,6 +38,7 @@ class Session:
 
     def __init__(self, canary):
         self.canary = canary
+        self.warnings = sliceup_gpu.Warnings(os.environ["HOME"]) if asks_for_gpu(canary) and sliceup_gpu.ask(os.environ) else None
         canary.phase("import")
         import jax
         import numpy
@@ -162,7 +163,7 @@ class Session:
         """Leaves the group before the canary says done: an exit handler would wait for peers later."""
         self.tell_cache()
         if asks_for_gpu(self.canary):
-            sliceup_gpu.tell(self.canary, os.environ)
+            sliceup_gpu.tell(self.canary, self.warnings)
         peak = 0 if self.compile_only else sliceup_jax_memory.peak_bytes(self.jax.local_devices())
         self.canary.memory(self.predicted_bytes, peak)
         self.canary.counters()
@@ -177,7 +178,8 @@ class Session:
 
     def explain(self, error):
         """Reports what is known of cache keys; raises a better error when the cache is the cause."""
-        sliceup_gpu.show_warnings(os.environ)
+        if self.warnings:
+            self.warnings.look()
         entry = self.keys.failed(error)
         if entry is not None:
             did = "was found but could not be loaded" if entry.state == "unreadable" else "could not be written"
@@ -443,8 +445,6 @@ def run(body):
     """Runs body(session) as a canary."""
 
     def whole(canary):
-        if asks_for_gpu(canary):
-            sliceup_gpu.ask(os.environ)
         session = Session(canary)
         try:
             body(session)
