@@ -464,6 +464,7 @@ struct plan {
     LIST_OF (struct bundle_rule) bundles;
     LIST_OF (struct drift_rule) drift;
     struct text home;       /* SLICEUP_HOME, absolute */
+    struct text hint;       /* what a proposed command needs behind "sliceup": "", or " --home DIR" */
     struct file_ref source; /* the slice file */
     struct start_plan start;
     struct machine_type machine; /* of all hosts */

@@ -134,6 +134,7 @@ static int load (struct cli *cli, struct conf_options *options, bool made, struc
     /* Warnings of a rehearsal were printed before. */
     print_problems (cli, &report, options->rehearsal || made, made ? options->slice_path : NULL);
     origin_read (arena, &plan->origin);
+    plan->hint = text_copy (arena, text_of (cli->hint));
     if (rc == 0)
         return plan_size_check (plan, &err) == 0 ? EXIT_HOLDS : cli_fail (cli, &err);
     if (count_errors (&report) == 0)

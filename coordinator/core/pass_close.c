@@ -207,7 +207,8 @@ static void point_to_logs (const struct coord *coord, const bool *lags, struct v
         if (lags[i] && verdicts[i].owner == OWNER_UNKNOWN &&
             !stand_waits_for_lock (failure_stack (&coord->state->pass.parts.items[i].result, arena)) &&
             (verdicts[i].outcome == OUTCOME_TIMED_OUT || text_is (verdicts[i].next, BLAME_NEXT)))
-            verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
+            verdicts[i].next = text_format (arena, "sliceup%.*s logs %.8s --rung %.*s --hosts %.*s",
+                                            TEXT_ARG (coord->state->plan.hint), coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
 }

@@ -170,6 +170,14 @@ bool policy_is_as_launched (const struct policy_receipt *policy, const struct va
     return false;
 }
 
+/* Of one that is set for programs of one scope alone, those of the other have what their worker has. */
+static bool may_be_inherited (const struct policy_receipt *policy, struct text name)
+{
+    struct text values[SCOPES];
+    return !var_find (&policy->launched, name, values) && values_set (policy, name, values) < 2 &&
+           text_is_among (name, policy->inherited.items, policy->inherited.n);
+}
+
 static bool is_of_frontend (struct text name)
 {
     const char *names[FRONTENDS_MAX];
@@ -207,10 +215,9 @@ void policy_changes_find (const struct policy_receipt *policy, struct arena *are
             continue;
         uint32_t n = values_set (policy, seen->name, values);
         out->told_n += n > 0;
-        if (n > 0 && !policy_is_as_launched (policy, seen, arena))
+        if (n > 0 && !may_be_inherited (policy, seen->name) && !policy_is_as_launched (policy, seen, arena))
             out->edited[out->edited_n++] = (struct policy_edit){ seen->name, values[0], seen->value };
-        else if (n == 0 && !is_of_frontend (seen->name) &&
-                 !text_is_among (seen->name, policy->inherited.items, policy->inherited.n))
+        else if (n == 0 && !may_be_inherited (policy, seen->name) && !is_of_frontend (seen->name))
             out->added[out->added_n++] = *seen;
     }
 }
