@@ -278,13 +278,13 @@ static void read_demands (struct draft *draft, const struct conf_value *at_most,
     }
 }
 
-/* torch_xla's own report has the demanded counters, so it is read by default. */
+/* A frontend's own report has the demanded counters, so it is read by default. */
 static void read_report (struct draft *draft, const struct yaml_node *at, struct rung *rung)
 {
-    bool torch = draft->frontend && text_is (text_of (draft->frontend->name), "torch_xla");
-    if (rung->demands.n && torch && !rung->parse.len)
-        rung->parse = TEXT_LIT ("torch_xla-metrics");
-    for (uint32_t i = 0; i < rung->demands.n && !torch && !rung->parse.len; i++)
+    const char *report = draft->frontend ? draft->frontend->report : NULL;
+    if (rung->demands.n && report && !rung->parse.len)
+        rung->parse = text_of (report);
+    for (uint32_t i = 0; i < rung->demands.n && !report && !rung->parse.len; i++)
         if (!text_is (rung->demands.items[i].what, demand_names[0]) &&
             !text_is (rung->demands.items[i].what, demand_names[3]))
             problem_at (draft->problems, at,

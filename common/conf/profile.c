@@ -191,12 +191,12 @@ static void find_frontend (struct draft *draft, const struct conf_value *name)
     problem_unknown (draft->problems, name->node, "frontend", "", known, frontend_names (known, FRONTENDS_MAX));
 }
 
-/* No program of ours for torch_xla has run on a GPU. */
 static void check_backend (struct draft *draft, const struct conf_value *backend)
 {
-    if (backend->good && text_is (backend->text, "gpu") && text_is (draft->plan.profile.frontend, "torch_xla"))
-        problem_at (draft->problems, backend->node,
-                    "backend is gpu with frontend: torch_xla, expected cpu or tpu; for GPUs take frontend: jax");
+    const struct frontend *frontend = frontend_find (draft->plan.profile.frontend);
+    if (backend->good && text_is (backend->text, "gpu") && frontend && frontend->no_gpu)
+        problem_at (draft->problems, backend->node, "backend is gpu with frontend: %s, %s", frontend->name,
+                    frontend->no_gpu);
 }
 
 /* ---- the sizes that programs may give the dimensions of their arrays ---- */

@@ -73,6 +73,7 @@ static const struct frontend frontends[] = {
               "writes a file beside each cache entry that it reads, and a reader may not write",
               "use jax 0.5.1 or later, or set cache: {mode: off}" },
         },
+        .ladders = "jax", .tpu_profile = "tpu-v6e", .cpu_profile = "cpu-jax", .pins = "jax",
     },
     {
         .name = "torch_xla",
@@ -104,9 +105,17 @@ static const struct frontend frontends[] = {
               "writes its persistent cache but cannot read it back (UNIMPLEMENTED: Deserializing serialized executable not supported): every program is compiled again, and a writer deletes existing entries",
               "use torch_xla 2.7, or set cache: {mode: off}" },
         },
+        .no_gpu = "expected cpu or tpu; for GPUs take frontend: jax", /* no program of ours for it has run on one */
+        /* pytorch/xla:docs/source/perf/recompilation.md: each new shape of an input is a new graph, which is compiled. */
+        .why_shapes = "torch_xla compiles a program again for each shape that it has not seen: give the sizes that "
+                      "programs may use, such as shapes: {batch: [8, 16], padding: true}",
+        .report = "torch_xla-metrics",
+        .fewer_devices = "let the program call torch_xla.runtime.use_spmd() first: without it it uses one device",
+        .ladders = "torch-xla", .tpu_profile = "tpu-v6e-torch-xla", .cpu_profile = "cpu-torch-xla", .pins = "torch-xla",
     },
     /* Programs that trace nothing: no cache, nothing to restore. A probe of theirs gives libtpu to the runtime itself. */
-    { .name = "plain", .alone = { ALONE_WITH_BOTH_NAMES }, .requests = "", .hits = "" },
+    { .name = "plain", .alone = { ALONE_WITH_BOTH_NAMES }, .requests = "", .hits = "", .ladders = "plain",
+      .cpu_profile = "plain" },
 };
 enum { FRONTENDS = sizeof (frontends) / sizeof (frontends[0]) };
 
@@ -123,6 +132,16 @@ uint32_t frontend_names (const char *out[], uint32_t max)
     for (uint32_t i = 0; i < FRONTENDS && i < max; i++)
         out[i] = frontends[i].name;
     return FRONTENDS;
+}
+
+const struct frontend *frontend_of_ladder (struct text ladder)
+{
+    const struct frontend *longest = NULL;
+    for (int i = 0; i < FRONTENDS; i++)
+        if (frontends[i].ladders && text_starts (ladder, frontends[i].ladders) &&
+            (!longest || strlen (frontends[i].ladders) > strlen (longest->ladders)))
+            longest = &frontends[i];
+    return longest;
 }
 
 static void env_add (var_list *env, struct arena *arena, const char *name, struct text value)
@@ -423,11 +442,8 @@ const char *launch_lint_variable (const struct profile *profile, struct text nam
                : NULL;
 }
 
-/* pytorch/xla:docs/source/perf/recompilation.md: each new shape of an input is a new graph, which is compiled. */
 const char *launch_lint_shapes (const struct profile *profile)
 {
-    return text_is (profile->frontend, "torch_xla") && text_is (profile->backend, "tpu")
-               ? "torch_xla compiles a program again for each shape that it has not seen: give the sizes that programs "
-                 "may use, such as shapes: {batch: [8, 16], padding: true}"
-               : NULL;
+    const struct frontend *frontend = frontend_find (profile->frontend);
+    return frontend && text_is (profile->backend, "tpu") ? frontend->why_shapes : NULL;
 }

@@ -47,10 +47,18 @@ struct frontend {
     bool
         writer_is_rank_0; /* only process 0 of a group writes: then the writer of a slice-wide program must be rank 0 */
     struct broken_release broken[BROKEN_MAX];
+    const char *no_gpu;        /* what a profile for GPUs should have instead; NULL: its programs may run there */
+    const char *why_shapes;    /* why a profile for TPUs should give shapes, and how; NULL: it need not */
+    const char *report;        /* the form of its own report, read where at_most asks for counts; NULL: it has none */
+    const char *fewer_devices; /* what to do where a program used others than the profile says; NULL: nothing special */
+    const char *ladders, *tpu_profile, *cpu_profile, *pins; /* of a first slice file: how names of its ladders and pins
+                                                               begin; NULL: none is written for it */
 };
 
 const struct frontend *frontend_find (struct text name);   /* NULL: unknown */
 uint32_t frontend_names (const char *out[], uint32_t max); /* how many there are */
+/* Whose ladders begin with the longest part of this name; NULL: nobody's. */
+const struct frontend *frontend_of_ladder (struct text ladder);
 /* Appends the variables that put a program under `role` on the cache directory `dir`. */
 void frontend_cache_env (const struct frontend *frontend, enum cache_role role, struct text dir, struct arena *arena,
                          var_list *env);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/frontend/frontend.h"
 #include "common/io/fd.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/cli/hosts.h"
@@ -373,25 +374,23 @@ static void put_ssh (const struct first_slice *slice, struct buf *out)
 /* Nothing in the tpu-v6e profiles is of v6e alone: devices and topology follow from the machine. */
 static void put_programs (const struct first_slice *slice, struct buf *out)
 {
-    bool tpu = slice->machine.id.len > 0, torch = text_starts (slice->ladder, "torch-xla"),
-         plain = text_starts (slice->ladder, "plain") || (!tpu && !slice->ladder.len);
-    if (!plain) { /* the plain profile has devices of its own */
+    bool tpu = slice->machine.id.len > 0;
+    struct text usual = slice->ladder.len ? slice->ladder : tpu ? TEXT_LIT ("jax") : TEXT_LIT ("plain");
+    const struct frontend *frontend = frontend_of_ladder (usual);
+    frontend = frontend ? frontend : frontend_of_ladder (TEXT_LIT ("jax")); /* a ladder of one's own */
+    if (frontend->tpu_profile) { /* the plain profile has devices of its own */
         init_put (out, "machine: ", slice->machine.id, "\n");
         init_put (out, "topology: ", slice->shape.topology, "\n");
     }
     if (!tpu)
         buf_puts (out, "# No TPU is known here. On one: its machine: and topology:, profile: tpu-v6e, pins: jax-tpu, "
                        "ladder: jax\n");
-    buf_printf (out, "profile: %s\n",
-                plain   ? "plain"
-                : tpu   ? (torch ? "tpu-v6e-torch-xla" : "tpu-v6e")
-                : torch ? "cpu-torch-xla"
-                        : "cpu-jax");
-    if (!plain)
-        buf_printf (out, "pins: %s-%s\n", torch ? "torch-xla" : "jax", tpu ? "tpu" : "cpu");
+    buf_printf (out, "profile: %s\n", tpu && frontend->tpu_profile ? frontend->tpu_profile : frontend->cpu_profile);
+    if (frontend->pins)
+        buf_printf (out, "pins: %s-%s\n", frontend->pins, tpu ? "tpu" : "cpu");
     buf_puts (out,
               "cache: {mode: off}  # with a folder that all hosts share: {mode: single-writer, root: /the/folder}\n");
-    init_put (out, "ladder: ", slice->ladder.len ? slice->ladder : text_of (plain ? "plain" : "jax"), "\n");
+    init_put (out, "ladder: ", usual, "\n");
 }
 
 void first_slice_write (const struct first_slice *slice, struct buf *out)

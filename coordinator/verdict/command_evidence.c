@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/frontend/frontend.h"
+
 enum { FALLBACKS_SHOWN = 4 };
 #define GUIDE "docs/guide/your-own-step.md"
 
@@ -111,8 +113,9 @@ static const char *other_devices_next (const struct judge_case *of)
 {
     if (is_canary (of))
         return "see which devices the process may open, and who else holds them";
-    return text_is (of->plan->profile.frontend, "torch_xla")
-               ? "let the program call torch_xla.runtime.use_spmd() first: without it it uses one device"
+    const struct frontend *frontend = frontend_find (of->plan->profile.frontend);
+    return frontend && frontend->fewer_devices
+               ? frontend->fewer_devices
                : "see the variables that limit devices in the launch policy, and devices_per_host of the profile";
 }
 

@@ -211,5 +211,17 @@ class Libraries(unittest.TestCase):
                 self.assertNotIn(name, told, program)
 
 
+class Frontends(unittest.TestCase):
+    """A frontend is a row of common/frontend: who asks for one by its name elsewhere makes it more. Names of libraries in tables of
+    packages and of frames are none of it, and `plain` is the word for no framework."""
+
+    def test_no_code_outside_of_the_table_asks_for_one_by_its_name(self):
+        asks = re.compile(r'(?:text_is|text_starts|strcmp|strncmp) \([^;]*?"(?:jax|torch_xla|torch-xla|torchax)"\)')
+        found = [str(path.relative_to(TOP)) for folder in ("common", "coordinator", "worker") for path in (TOP / folder).rglob("*.[ch]")
+                 if path.parent.name != "frontend" and asks.search(path.read_text())]
+        self.assertEqual([], found)
+        self.assertTrue(asks.search('if (text_is (draft->plan.profile.frontend, "torch_xla"))'))
+
+
 if __name__ == "__main__":
     unittest.main()
