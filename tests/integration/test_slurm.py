@@ -2,6 +2,7 @@
 
 docs/guide/slurm.md is executed as it stands: its YAML files are saved, its commands run in their order."""
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -89,7 +90,7 @@ class Gate(Slurm):
     def test_a_node_that_fails_its_gate_is_drained_by_on_end(self):
         """docs/guide/gate.md, with its words."""
         page = (lab.TOP / "docs/guide/gate.md").read_text()
-        drain = self.lab.write("drain", re.search(r"^#!/bin/sh\n.*?(?=^```)", page, re.M | re.S)[0])
+        drain = self.lab.write("drain", re.search(r"^#!/bin/sh\n(?!exec).*?(?=^```)", page, re.M | re.S)[0])
         drain.chmod(0o755)
         odd = {"id": "odd", "command": ["sh", "-c", 'test "$SLICEUP_HOST" != h2 || { echo "RuntimeError: /dev/accel0: Device or resource busy" >&2; exit 3; }']}
         ladder = self.lab.ladder("own.yaml", [{"id": "host-facts", "builtin": "facts"}, odd])
@@ -101,6 +102,26 @@ class Gate(Slurm):
         self.assertRegex(state, r"(?m)^h2 drain\w* sliceup \w{32}$")
         self.assertEqual({"h0", "h1", "h3"}, set(re.findall(r"(?m)^(h\d) idle none$", state)), state)
         self.empty()
+
+
+    def test_a_node_without_a_certificate_runs_no_job(self):
+        """The guide's prolog."""
+        page, certificate = (lab.TOP / "docs/guide/gate.md").read_text(), self.lab.files / "gate.json"
+        prolog = re.search(r"^#!/bin/sh\nexec .* gate --check .*\n", page, re.M)[0]
+        program = shutil.copy(lab.BUILD / "bin" / "sliceup", self.lab.files)  # hosts do not see the build folder
+        prolog = prolog.replace("/usr/bin/sliceup", program).replace("/shared/gate.json", str(certificate))
+        ladder = self.lab.ladder("own.yaml", [{"id": "host-facts", "builtin": "facts"}])
+        slice_file = self.slice(ladder=str(ladder))
+        self.assertIn("gate: passed", self.shell(f"sliceup gate {slice_file} --certificate {certificate}").out)
+        self.addCleanup(self.lab.set_prolog, "#!/bin/sh\n")
+        self.lab.set_prolog(prolog)
+        self.assertEqual("h1\n", self.lab.node_run("srun", "-w", "h1", "hostname").stdout)
+        certificate.unlink()
+        job = self.lab.node_run("sbatch", "--parsable", "-w", "h1", "--output=/dev/null", "--wrap", "hostname").stdout.strip()
+        self.addCleanup(self.lab.node_run, "scontrol", "update", "NodeName=h1", "State=RESUME", check=False)
+        self.addCleanup(self.lab.node_run, "scancel", job, check=False)
+        lab.wait_for(lambda: re.search(r"(?m)^h1 drain\w* Prolog error", self.lab.node_run("sinfo", "--noheader", "--Node", "--format=%N %T %E").stdout),
+                     "the node to be drained by its prolog", 60)
 
 
 class Trouble(Slurm):

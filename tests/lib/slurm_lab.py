@@ -40,6 +40,7 @@ ReturnToService=2
 InactiveLimit=0
 KillWait=5
 WaitTime=0
+Prolog={prolog}
 SlurmctldTimeout=60
 SlurmdTimeout=60
 {nodes}
@@ -74,7 +75,8 @@ class SlurmLab(netlab.NetLab):
         (self.root / "state").mkdir()
         self.conf = self.folder / "slurm.conf"
         nodes = "\n".join(f"NodeName={host.name} NodeAddr={host.address} CPUs=4 State=UNKNOWN" for host in self.hosts)
-        self.conf.write_text(CONF.format(node=netlab.NODE, state=self.root / "state", nodes=nodes))
+        self.conf.write_text(CONF.format(node=netlab.NODE, state=self.root / "state", nodes=nodes, prolog=self.prolog))
+        self.set_prolog("#!/bin/sh\n")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         key = self.folder / "munge.key"
         key.write_bytes(secrets.token_bytes(128))
@@ -83,6 +85,15 @@ class SlurmLab(netlab.NetLab):
         for host in self.hosts:
             self._daemon(self._enter_host(host), host.name, ["slurmd", "-D", "-N", host.name])
         lab.wait_for(self.all_idle, "every Slurm node to be idle", 60)
+
+    @property
+    def prolog(self):
+        return self.folder / "prolog"
+
+    def set_prolog(self, text):
+        """What each slurmd runs, as root, before a job's first program on its node."""
+        self.prolog.write_text(text)
+        self.prolog.chmod(0o755)
 
     @property
     def folder(self):
