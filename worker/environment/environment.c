@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 4096, SHOWN_COLUMNS = 120 };
 
@@ -113,10 +114,15 @@ int environment_path (const struct pins *pins, char *out, size_t out_bytes, stru
 /* Beside the packages, of this user only: size, times and inode of every file when all were read, and what was found. */
 #define VERIFIED ".sliceup-verified"
 enum { VERIFIED_BYTES_MAX = 16 << 10, SETTLED_S = 2 }; /* a change within a file system's tick would leave its time */
+/* Of an environment that was just built and has more than this, reading all again the next time takes longer than to
+ * settle now. */
+#define SETTLED_BYTES (UINT64_C (2) << 30)
 
 struct look {
     struct digest_state *all;
+    struct digest digest;
     time_t newest;
+    uint64_t bytes;
 };
 
 /* What content does not depend on: Python compiles its sources when it likes, and nobody reads our own. */
@@ -139,6 +145,7 @@ static void look_at (struct look *look, const FTSENT *entry)
     digest_add (look->all, entry->fts_path, entry->fts_pathlen + 1);
     digest_add (look->all, line, (size_t) len);
     look->newest = st->st_ctim.tv_sec > look->newest ? st->st_ctim.tv_sec : look->newest;
+    look->bytes += (uint64_t) st->st_size;
 }
 
 static int by_file_name (const FTSENT **a, const FTSENT **b)
@@ -146,23 +153,33 @@ static int by_file_name (const FTSENT **a, const FTSENT **b)
     return strcmp ((*a)->fts_name, (*b)->fts_name);
 }
 
-struct text verified_look (const char *path, struct arena *arena)
+static bool look_over (const char *path, struct look *look)
 {
     char *roots[] = { (char *) path, NULL };
     FTSENT *entry;
     bool whole = true;
     FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_file_name);
-    struct look look = { .all = digest_begin () };
+    *look = (struct look){ .all = digest_begin () };
     while (walk && (errno = 0, entry = fts_read (walk))) {
         whole &= entry->fts_info != FTS_DNR && entry->fts_info != FTS_ERR && entry->fts_info != FTS_NS;
         if (is_looked_at (entry) && whole)
-            look_at (&look, entry);
+            look_at (look, entry);
     }
     whole &= errno == 0;
-    struct digest digest = digest_end (look.all);
-    if (!walk || fts_close (walk) < 0 || !whole || look.newest + SETTLED_S > time (NULL))
-        return (struct text){ 0 };
-    return text_copy (arena, text_of (DIGEST_TEXT (&digest)));
+    look->digest = digest_end (look->all);
+    return walk && fts_close (walk) == 0 && whole;
+}
+
+struct text verified_look (const char *path, struct arena *arena)
+{
+    struct look look;
+    bool whole = look_over (path, &look), settled = look.newest + SETTLED_S <= time (NULL);
+    if (whole && !settled && look.bytes > SETTLED_BYTES) {
+        (void) sleep (SETTLED_S + 1);
+        whole = look_over (path, &look);
+        settled = look.newest + SETTLED_S <= time (NULL);
+    }
+    return whole && settled ? text_copy (arena, text_of (DIGEST_TEXT (&look.digest))) : (struct text){ 0 };
 }
 
 static struct text place_of (const char *path, struct arena *arena)
