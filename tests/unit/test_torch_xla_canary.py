@@ -1,7 +1,10 @@
 """The torch_xla canaries' helper without torch: what torch_xla 2.7.0 answered on four CPU devices, and what follows from it."""
+import json
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import types
 import unittest
 import unittest.mock
@@ -11,9 +14,14 @@ sys.dont_write_bytecode = True
 sys.path.append(str(TOP / "worker" / "canaries" / "torch_xla"))
 import sliceup_torch_xla  # noqa: E402
 import sliceup_torch_xla_mesh as mesh  # noqa: E402
+from sliceup_jax_guard import Guard  # noqa: E402
 from sliceup_canary import Failure, allowed_size  # noqa: E402
 from sliceup_torch_xla_client import Client  # noqa: E402
 from sliceup_torch_xla_counts import Counts, Steps  # noqa: E402
+
+# Other tests of this process may import jax.
+sliceup_torch_xla.GUARD.open()
+sys.excepthook = sys.__excepthook__
 
 FOUR = ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
 
@@ -105,6 +113,52 @@ class Shapes(unittest.TestCase):
         for size, padding, hint in ((12, False, "set padding: true to compute with 16"), (17, True, "choose one of them$")):
             with self.assertRaisesRegex(Failure, rf"batch {size} is in no bucket of the profile's shapes \(8, 16\).*{hint}"):
                 allowed_size("batch", size, [16, 8], padding)
+
+
+class JaxFirst(unittest.TestCase):
+    """A folder with a jax of its own, and canaries that never come to torch."""
+
+    HELPER = f"import sys\nsys.path.append({str(TOP / 'worker' / 'canaries' / 'torch_xla')!r})\nimport sliceup_torch_xla\n"
+    BODY = "def body(session):\n    pass\nsliceup_torch_xla.run(body)\n"
+
+    def told(self, program):
+        """Run by hand: the exit status, the failures that it said as (owner, text), and whether jax was executed."""
+        with tempfile.TemporaryDirectory() as place:
+            (pathlib.Path(place) / "jax.py").write_text("print('jax was executed')\n")
+            (pathlib.Path(place) / "canary.py").write_text(program)
+            ended = subprocess.run([sys.executable, "-B", "canary.py"], cwd=place, capture_output=True, text=True, timeout=60, check=False)
+        lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+        failures = [(line["layer"], line["text"]) for line in lines if line["type"] == "failure"]
+        return ended.returncode, failures, "jax was executed" in ended.stdout
+
+    def test_jax_behind_the_helper_is_refused_before_it_runs(self):
+        status, failures, executed = self.told(self.HELPER + "import jax\n" + self.BODY)
+        self.assertEqual((1, 1, False), (status, len(failures), executed))
+        self.assertEqual("launch", failures[0][0])
+        self.assertIn("jax was imported before torch_xla made its client", failures[0][1])
+
+    def test_so_is_one_of_its_modules(self):
+        status, failures, executed = self.told(self.HELPER + "from jax.numpy import sin\n" + self.BODY)
+        self.assertEqual((1, "launch", False), (status, failures[0][0], executed))
+
+    def test_jax_before_the_helper_is_told_before_torch_is_imported(self):
+        status, failures, executed = self.told("import jax\n" + self.HELPER + self.BODY)
+        self.assertEqual((1, 1, True), (status, len(failures), executed))
+        self.assertEqual("launch", failures[0][0])
+        self.assertIn("jax was imported before torch_xla made its client", failures[0][1])
+
+    def test_an_error_of_its_own_is_left_to_python(self):
+        status, failures, _ = self.told(self.HELPER + "1 / 0\n")
+        self.assertEqual((1, []), (status, failures))
+
+    def test_no_other_module_is_refused_and_none_after_the_client(self):
+        guard = Guard()
+        self.assertRaisesRegex(Failure, "before torch_xla made its client", guard.find_spec, "jax")
+        for name in ("jaxlib", "jaxtyping", "torch", "jax.numpy"):
+            self.assertIsNone(guard.find_spec(name))
+        with unittest.mock.patch.object(sys, "meta_path", [guard, *sys.meta_path]):
+            guard.open()
+            self.assertNotIn(guard, sys.meta_path)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,11 @@ import sliceup_canary  # noqa: E402
 
 sliceup_canary.leave_path(PARENT)
 
+import sliceup_jax_guard  # noqa: E402
+
+# Before all other imports, those of the canary among them.
+GUARD = sliceup_jax_guard.install()
+
 from sliceup_canary import Failure  # noqa: E402
 from sliceup_torch_xla_client import Client, ordinal  # noqa: E402,F401
 from sliceup_torch_xla_counts import Counts, Steps  # noqa: E402
@@ -29,6 +34,7 @@ class Session:
     def __init__(self, canary, spmd=None, kernel_path="native"):
         self.canary, self.programs = canary, 0
         canary.phase("import")
+        GUARD.refuse_loaded()
         import numpy
         import torch
         import torch_xla
@@ -44,10 +50,11 @@ class Session:
         if canary.world > 1:
             canary.gate("rendezvous", "share", canary.attempt["address"] if canary.rank == 0 else "")
         wanted = canary.args.get("spmd", False) if spmd is None else spmd
-        refuse_jax_first()
         self.client = Client(torch_xla, bundle.get("torch_xla", ""), wanted)
         self.device = self.client.device
-        report_backend(canary, self.client.describe(kernel_path))
+        seen = self.client.describe(kernel_path)
+        GUARD.open()
+        report_backend(canary, seen)
         self.client.expect_variable()
         self.split = Mesh(self) if wanted else None
         if wanted:
@@ -139,14 +146,6 @@ def report_backend(canary, seen):
 def expect(owner, name, wanted, seen):
     if wanted != seen:
         raise Failure(owner, f"{name}: expected {wanted}, found {seen}")
-
-
-def refuse_jax_first():
-    """Whoever makes the first client has the devices of a TPU. torch_xla's own use of jax makes its client before it imports jax
-    (pytorch/xla:torch_xla/core/xla_builder.py, jax_import_guard); on CPU the order changes nothing (seen with 2.7.0 and 2.9.0)."""
-    if "jax" in sys.modules:
-        raise Failure("launch", "jax was imported before torch_xla made its client: on a TPU it may take the devices, and torch_xla waits for "
-                      "them. Make torch_xla's first device (torch_xla.device()) before anything imports jax")
 
 
 def refuse_local_reductions():
