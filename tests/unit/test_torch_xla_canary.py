@@ -151,9 +151,16 @@ class JaxFirst(unittest.TestCase):
         status, failures, _ = self.told(self.HELPER + "1 / 0\n")
         self.assertEqual((1, []), (status, failures))
 
+    def test_who_only_looks_whether_jax_is_there_is_told(self):
+        look = "import importlib.util\nprint('{}', importlib.util.find_spec('jax') is not None, importlib.util.find_spec('jay') is not None)\n"
+        with tempfile.TemporaryDirectory() as place:
+            (pathlib.Path(place) / "jax.py").touch()
+            ended = subprocess.run([sys.executable, "-B", "-c", self.HELPER + look], cwd=place, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((0, "{} True False\n"), (ended.returncode, ended.stdout), ended)
+
     def test_no_other_module_is_refused_and_none_after_the_client(self):
         guard = Guard()
-        self.assertRaisesRegex(Failure, "before torch_xla made its client", guard.find_spec, "jax")
+        self.assertRaisesRegex(Failure, "before torch_xla made its client", guard.exec_module, None)
         for name in ("jaxlib", "jaxtyping", "torch", "jax.numpy"):
             self.assertIsNone(guard.find_spec(name))
         with unittest.mock.patch.object(sys, "meta_path", [guard, *sys.meta_path]):

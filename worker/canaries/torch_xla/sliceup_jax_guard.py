@@ -4,6 +4,7 @@ torch_xla's own use of jax makes its client before it imports jax (pytorch/xla:t
 CPU the order changes nothing (seen with 2.7.0 and 2.9.0).
 """
 
+import importlib.machinery
 import sys
 
 import sliceup_canary
@@ -13,11 +14,19 @@ FIRST = ("jax was imported before torch_xla made its client: on a TPU it may tak
 
 
 class Guard:
-    """A finder of sys.meta_path that finds nothing: it is asked first, and for jax it raises."""
+    """A finder of sys.meta_path that is asked first. Whoever only looks whether jax is there is told; who imports it is refused."""
 
     def find_spec(self, name, path=None, target=None):
-        if name == "jax":
-            raise sliceup_canary.Failure("launch", FIRST)
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "jax" else None
+        if spec:
+            spec.loader = self
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        raise sliceup_canary.Failure("launch", FIRST)
 
     def refuse_loaded(self):
         """What came before the guard itself."""
