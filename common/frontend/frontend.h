@@ -51,8 +51,9 @@ struct frontend {
     const char *why_shapes;    /* why a profile for TPUs should give shapes, and how; NULL: it need not */
     const char *report;        /* the form of its own report, read where at_most asks for counts; NULL: it has none */
     const char *fewer_devices; /* what to do where a program used others than the profile says; NULL: nothing special */
-    const char *ladders, *tpu_profile, *cpu_profile, *pins; /* of a first slice file: how names of its ladders and pins
-                                                               begin; NULL: none is written for it */
+    /* Of a first slice file: how names of its ladders and pins begin, and its profiles; tpu_profile NULL: the other, and
+     * no machine; pins NULL: none. */
+    const char *ladders, *tpu_profile, *cpu_profile, *pins;
 };
 
 const struct frontend *frontend_find (struct text name);   /* NULL: unknown */

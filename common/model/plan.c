@@ -311,7 +311,7 @@ static const struct field plan_fields[] = {
     F_RECORD (26, struct plan, on_end, &on_end_record),
     F_LIST (27, struct plan, groups, GROUPS_MAX, &var_record),
     F_U32 (28, struct plan, slices, SLICES_MAX),
-    F_TEXT (29, struct plan, hint, 2 * PATH_MAX_BYTES),
+    F_TEXT (29, struct plan, hint, HINT_MAX_BYTES),
 };
 const struct record plan_record = RECORD ("plan", struct plan, plan_fields);
 

@@ -54,6 +54,7 @@ bool accelerator_chips (struct text accelerator, uint32_t *chips);
 /* A host's texts are at most a sentence; texts derived from them have TEXT_MAX_BYTES, so that they can quote one. */
 enum { RUNGS_MAX = 64, ARGV_MAX = 32, VARS_MAX = 128, AXIS_NAMES_MAX = MESH_AXES_MAX, RETRIES_MAX = 5 };
 enum { ID_MAX_BYTES = 63, WORD_MAX_BYTES = 127, NAME_MAX_BYTES = 255, PATH_MAX_BYTES = 1023, TEXT_MAX_BYTES = 4096 };
+enum { HINT_MAX_BYTES = 4 * PATH_MAX_BYTES + 16 }; /* a path of quotes, quoted */
 enum { SENTENCE_MAX_BYTES = 2048, SHA256_HEX_BYTES = 64, IDENTITIES_MAX = 16, SLURM_OPTIONS_MAX = 16 };
 enum { KIT_FILES_MAX = 64, KIT_FILE_MAX_BYTES = 16 << 20, WHEELS_MAX = 256, WHEEL_MAX_BYTES = 0x7fffffff };
 enum { WRITERS_MAX = 64, WRITABLE_MAX = 16, PROTECTED_MAX = 64, HIDDEN_MAX = 4, TRUST_MAX = 16 };
@@ -463,8 +464,8 @@ struct plan {
     struct file_ref signature_table; /* all signatures as one file, for workers; empty: none */
     LIST_OF (struct bundle_rule) bundles;
     LIST_OF (struct drift_rule) drift;
-    struct text home;       /* SLICEUP_HOME, absolute */
-    struct text hint;       /* what a proposed command needs behind "sliceup": "", or " --home DIR" */
+    struct text home; /* SLICEUP_HOME, absolute */
+    struct text hint; /* what a proposed command needs behind "sliceup": "", or " --home DIR", quoted for a shell */
     struct file_ref source; /* the slice file */
     struct start_plan start;
     struct machine_type machine; /* of all hosts */

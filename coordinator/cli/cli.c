@@ -169,3 +169,11 @@ bool exit_timeout_signal_seen (void)
 {
     return asked;
 }
+
+void cli_hint_of_home (const char *home, char hint[HINT_MAX_BYTES + 1])
+{
+    LOCAL_BUF line = { .max = HINT_MAX_BYTES };
+    buf_puts (&line, " --home");
+    shell_word_add (&line, text_of (home));
+    (void) text_to_c (buf_as_text (&line), hint, HINT_MAX_BYTES + 1);
+}

@@ -41,6 +41,9 @@ struct cli {
     var_list packs; /* folders that travel, of the plan that was loaded last (conf_options) */
 };
 
+/* " --home DIR", quoted for a shell where it has to be. */
+void cli_hint_of_home (const char *home, char hint[HINT_MAX_BYTES + 1]);
+
 /* Says "sliceup: <err>" and a hint, and returns the exit status that fits the error's code. */
 int cli_fail (const struct cli *cli, const struct err *err);
 int cli_status (const struct err *err); /* the same exit status, with nothing printed */

@@ -68,7 +68,7 @@ int run_check_hosts (struct cli *cli, const struct plan *plan, struct err *err);
 
 /* A home below a folder, where runs lie that no cache, calibration or comparison may mix with others. `cli` has it then. */
 struct own_home {
-    char path[RUN_PATH_BYTES], hint[RUN_PATH_BYTES + sizeof " --home ''"];
+    char path[RUN_PATH_BYTES], hint[HINT_MAX_BYTES + 1];
 };
 int run_own_home (struct cli *cli, const char *folder, const char *name, struct own_home *own, struct err *err);
 

@@ -141,9 +141,10 @@ static int run_it (const struct cli_arguments *arguments)
 {
     const struct cli_command *command = cli_arguments_command (arguments);
     char wanted[PATH_BYTES] = "", home[PATH_BYTES] = "", program[PATH_BYTES], share[PATH_BYTES];
+    char hint[HINT_MAX_BYTES + 1] = "";
     struct cli cli = { .home = home,
                        .home_named = wanted,
-                       .hint = "",
+                       .hint = hint,
                        .program = program,
                        .turn_fd = -1,
                        .umask = umask (077),
@@ -154,6 +155,8 @@ static int run_it (const struct cli_arguments *arguments)
     if ((name_home (arguments->values[CLI_HOME], wanted, &err) < 0 || find_home (wanted, needs_home, home, &err) < 0) &&
         needs_home)
         return cli_fail (&cli, &err);
+    if (arguments->values[CLI_HOME] && home[0])
+        cli_hint_of_home (home, hint);
     find_self (program);
     cli.share_dir = find_share (program, share);
     cli.plain = wants_plain (arguments->values[CLI_PLAIN]);

@@ -165,8 +165,7 @@ int run_own_home (struct cli *cli, const char *folder, const char *name, struct 
     char *home = own->path;
     if (snprintf (home, sizeof own->path, "%s/%s", folder, name) >= (int) sizeof own->path)
         return err_set (err, ERR_LIMIT, "the path of %s is too long for a home below it, %s", folder, name);
-    bool plain = strspn (home, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == strlen (home);
-    snprintf (own->hint, sizeof own->hint, plain ? " --home %s" : " --home '%s'", home);
+    cli_hint_of_home (home, own->hint);
     cli->home = cli->home_named = home;
     cli->hint = own->hint;
     return folder_make (home, 0700, err);

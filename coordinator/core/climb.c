@@ -30,6 +30,7 @@ static void going_on_list_lost (const struct coord *coord, enum outcome outcome,
                 .next = going_on_advice (&coord->state->plan, &host->asked, i, 0, host->lost_why, arena),
             };
     }
+    pass_close_complete_commands (&coord->state->plan, verdicts, out->verdicts.n, arena);
     pass_close_fit_verdicts (verdicts, out->verdicts.n);
     out->verdicts.items = verdicts;
 }

@@ -207,8 +207,7 @@ static void point_to_logs (const struct coord *coord, const bool *lags, struct v
         if (lags[i] && verdicts[i].owner == OWNER_UNKNOWN &&
             !stand_waits_for_lock (failure_stack (&coord->state->pass.parts.items[i].result, arena)) &&
             (verdicts[i].outcome == OUTCOME_TIMED_OUT || text_is (verdicts[i].next, BLAME_NEXT)))
-            verdicts[i].next = text_format (arena, "sliceup%.*s logs %.8s --rung %.*s --hosts %.*s",
-                                            TEXT_ARG (coord->state->plan.hint), coord->state->run.ptr,
+            verdicts[i].next = text_format (arena, "sliceup logs %.8s --rung %.*s --hosts %.*s", coord->state->run.ptr,
                                             TEXT_ARG (closing_rung (coord)->id),
                                             TEXT_ARG (coord->state->plan.hosts.items[verdicts[i].host].name));
 }
@@ -302,6 +301,39 @@ static void point_to_differences (const struct coord *coord, struct verdict *ver
         }
 }
 
+/* What stands at `at` is a command of sliceup, and no sentence about it. */
+static bool is_command (struct text text, uint32_t at)
+{
+    static const char *const commands[] = { "logs ", "receipt", "drift", "exec ", "env ", "cache ", "explain" };
+    struct text rest = { text.ptr + at, text.len - at };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (text_starts (rest, commands[i]))
+            return true;
+    return false;
+}
+
+static struct text complete_command (struct text next, struct text hint, struct arena *arena)
+{
+    const struct text name = TEXT_LIT ("sliceup ");
+    struct text rest = next;
+    LOCAL_BUF out = { .max = SENTENCE_MAX_BYTES };
+    uint32_t at;
+    while (text_find (rest, name, &at)) {
+        bool command = is_command (rest, at + name.len);
+        buf_add_text (&out, (struct text){ rest.ptr, at + name.len - 1 });
+        buf_add_text (&out, command ? hint : (struct text){ 0 });
+        text_skip (&rest, at + name.len - 1);
+    }
+    buf_add_text (&out, rest);
+    return out.overflow ? next : text_copy (arena, buf_as_text (&out));
+}
+
+void pass_close_complete_commands (const struct plan *plan, struct verdict *verdicts, uint32_t n, struct arena *arena)
+{
+    for (uint32_t i = 0; i < n && plan->hint.len; i++)
+        verdicts[i].next = complete_command (verdicts[i].next, plan->hint, arena);
+}
+
 bool pass_all_passed (const struct verdict *verdicts, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -347,6 +379,7 @@ static void record_pass (struct coord *coord, const struct verdict *verdicts, ui
         if (verdicts[i].outcome != OUTCOME_PASSED)
             listed[ended->verdicts.n++] = verdicts[i];
     }
+    pass_close_complete_commands (&coord->state->plan, listed, ended->verdicts.n, &out->arena);
     pass_close_fit_verdicts (listed, ended->verdicts.n);
     ended->verdicts.items = listed;
     coord_commit_fact (coord, fact, now_ms);

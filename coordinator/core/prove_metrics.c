@@ -177,8 +177,8 @@ static void prove_metrics_fail (const struct proving *proving, uint32_t at, stru
     verdict->next = result->metrics.n
                         ? TEXT_LIT ("see the value, contribution and proof of every host in the receipt "
                                     "(sliceup receipt)")
-                        : text_format (arena, "see why it reported none: sliceup%.*s logs %.8s --rung %.*s",
-                                       TEXT_ARG (coord->state->plan.hint), coord->state->run.ptr,
+                        : text_format (arena, "see why it reported none: sliceup logs %.8s --rung %.*s",
+                                       coord->state->run.ptr,
                                        TEXT_ARG (coord->state->plan.rungs.items[coord->state->pass.key.rung].id));
 }
 

@@ -51,6 +51,8 @@ uint64_t climb_retry_at (const struct coord *coord); /* run clock; UINT64_MAX: n
 void close_pass (struct coord *coord, uint64_t now_ms, struct outbox *out);
 /* Different long reasons of every host of a large slice must fit one fact. Results, and HOST_LOST, have the full texts. */
 void pass_close_fit_verdicts (struct verdict *verdicts, uint32_t n);
+/* Puts the plan's hint behind "sliceup" in the commands that they propose. */
+void pass_close_complete_commands (const struct plan *plan, struct verdict *verdicts, uint32_t n, struct arena *arena);
 bool pass_all_passed (const struct verdict *verdicts, uint32_t n);
 /* Judges the metrics of a pass, once everything else is judged. */
 void prove_metrics (struct coord *coord, struct verdict *verdicts, uint64_t now_ms, struct outbox *out);

@@ -170,12 +170,17 @@ bool policy_is_as_launched (const struct policy_receipt *policy, const struct va
     return false;
 }
 
-/* Of one that is set for programs of one scope alone, those of the other have what their worker has. */
-static bool may_be_inherited (const struct policy_receipt *policy, struct text name)
+/* Of one that is set for programs of one scope alone, those of the other have what their worker has: host-facts tells it. */
+static bool may_be_inherited (const struct policy_receipt *policy, const var_list *facts, const struct var *seen)
 {
-    struct text values[SCOPES];
-    return !var_find (&policy->launched, name, values) && values_set (policy, name, values) < 2 &&
-           text_is_among (name, policy->inherited.items, policy->inherited.n);
+    struct text values[SCOPES], own;
+    LOCAL_BUF name = { .max = NAME_MAX_BYTES + 8 };
+    if (var_find (&policy->launched, seen->name, values) || values_set (policy, seen->name, values) > 1 ||
+        !text_is_among (seen->name, policy->inherited.items, policy->inherited.n))
+        return false;
+    buf_printf (&name, "env.%.*s", TEXT_ARG (seen->name));
+    return !var_find (facts, buf_as_text (&name), &own) || text_equal (own, seen->value) ||
+           values_set (policy, seen->name, values) == 0;
 }
 
 static bool is_of_frontend (struct text name)
@@ -203,7 +208,8 @@ static uint32_t count_set (const struct policy_receipt *policy)
     return n;
 }
 
-void policy_changes_find (const struct policy_receipt *policy, struct arena *arena, struct policy_changes *out)
+void policy_changes_find (const struct policy_receipt *policy, const var_list *facts, struct arena *arena,
+                          struct policy_changes *out)
 {
     *out = (struct policy_changes){ .set_n = count_set (policy),
                                     .edited = arena_array (arena, policy->observed.n, sizeof *out->edited),
@@ -215,9 +221,9 @@ void policy_changes_find (const struct policy_receipt *policy, struct arena *are
             continue;
         uint32_t n = values_set (policy, seen->name, values);
         out->told_n += n > 0;
-        if (n > 0 && !may_be_inherited (policy, seen->name) && !policy_is_as_launched (policy, seen, arena))
+        if (n > 0 && !may_be_inherited (policy, facts, seen) && !policy_is_as_launched (policy, seen, arena))
             out->edited[out->edited_n++] = (struct policy_edit){ seen->name, values[0], seen->value };
-        else if (n == 0 && !may_be_inherited (policy, seen->name) && !is_of_frontend (seen->name))
+        else if (n == 0 && !may_be_inherited (policy, facts, seen) && !is_of_frontend (seen->name))
             out->added[out->added_n++] = *seen;
     }
 }

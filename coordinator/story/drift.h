@@ -140,7 +140,9 @@ struct policy_changes {
     struct var *added;
     uint32_t added_n; /* seen, and neither set, nor inherited by the profile's will, nor of the frontend's own needs */
 };
-void policy_changes_find (const struct policy_receipt *policy, struct arena *arena, struct policy_changes *out);
+/* `facts`: of the same host. */
+void policy_changes_find (const struct policy_receipt *policy, const var_list *facts, struct arena *arena,
+                          struct policy_changes *out);
 /* Did a program see the variable with the words that were set for it, in any order? */
 bool policy_is_as_launched (const struct policy_receipt *policy, const struct var *seen, struct arena *arena);
 

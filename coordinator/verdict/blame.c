@@ -441,7 +441,7 @@ struct text blame_advice_for_lost (const struct plan *plan, uint32_t host, struc
     if (plan->launcher == LAUNCHER_JOIN)
         return text_format (arena, "on %.*s: journalctl -u sliceup-worker, or kubectl logs of its pod",
                             TEXT_ARG (name));
-    return text_format (arena, "sliceup%.*s logs --worker --hosts %.*s", TEXT_ARG (plan->hint), TEXT_ARG (name));
+    return text_format (arena, "sliceup logs --worker --hosts %.*s", TEXT_ARG (name));
 }
 
 /* ---- host mentions ---- */

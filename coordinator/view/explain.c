@@ -128,7 +128,7 @@ static enum explain_mark answer_policy (const struct asked *asked, const struct 
 {
     struct text warned = policy_warnings (asked, host), profile = host->policy.profile;
     struct policy_changes changes;
-    policy_changes_find (&host->policy, asked->arena, &changes);
+    policy_changes_find (&host->policy, &host->facts, asked->arena, &changes);
     if (!host->policy.observed.n) {
         *answer = text_format (asked->arena,
                                "profile %.*s sets %u variable%s; the program did not report %s after its imports%.*s",

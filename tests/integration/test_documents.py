@@ -56,6 +56,8 @@ ONE = (("cache explain v6e-0@3fa9 v6e-0@last", "cache explain v6e-0@last v6e-0@l
 RULES = (
     needs("README", r"^deploy/quickstart", "On a fresh Debian 12 or Ubuntu 24.04 machine"),
     needs("README", r"^tests/run", "builds with sanitizers and runs every test"),
+    elsewhere("gate.md", r"^exec /usr/bin/sliceup gate", "integration/test_slurm.py", 'gate --check'),
+    elsewhere("gate.md", r"/shared/gate.new", "integration/test_slurm.py", 'gate.new'),
     run("README|gate.md", r"sliceup gate", fill=(("/shared/gate.json", "gate.json"), ("slice.yaml", "$LOCAL"))),
     run("gate.md", r"sliceup hosts"),
     elsewhere("gate.md", r"sliceup run", "integration/test_gate.py", '"--exclude", "@suspect"'),

@@ -112,16 +112,20 @@ class Gate(Slurm):
         prolog = prolog.replace("/usr/bin/sliceup", program).replace("/shared/gate.json", str(certificate))
         ladder = self.lab.ladder("own.yaml", [{"id": "host-facts", "builtin": "facts"}])
         slice_file = self.slice(ladder=str(ladder))
-        self.assertIn("gate: passed", self.shell(f"sliceup gate {slice_file} --certificate {certificate}").out)
+        line = re.search(r"^sliceup gate slice.yaml .*gate.new.*\n", page, re.M)[0].replace("slice.yaml", str(slice_file)).replace("/shared", str(self.lab.files))
+        self.assertIn("gate: passed", self.shell(line).out)
         self.addCleanup(self.lab.set_prolog, "#!/bin/sh\n")
         self.lab.set_prolog(prolog)
         self.assertEqual("h1\n", self.lab.node_run("srun", "-w", "h1", "hostname").stdout)
+        self.assertIn("gate: passed", self.shell(line).out)  # and again, while jobs begin
         certificate.unlink()
         job = self.lab.node_run("sbatch", "--parsable", "-w", "h1", "--output=/dev/null", "--wrap", "hostname").stdout.strip()
         self.addCleanup(self.lab.node_run, "scontrol", "update", "NodeName=h1", "State=RESUME", check=False)
         self.addCleanup(self.lab.node_run, "scancel", job, check=False)
         lab.wait_for(lambda: re.search(r"(?m)^h1 drain\w* Prolog error", self.lab.node_run("sinfo", "--noheader", "--Node", "--format=%N %T %E").stdout),
                      "the node to be drained by its prolog", 60)
+        lab.wait_for(lambda: "JobHeld" in (told := self.lab.node_run("squeue", "--noheader", "-j", job, "--format=%r").stdout) or "held" in told,
+                     "the job to be queued again, held", 60)
 
 
 class Trouble(Slurm):

@@ -227,7 +227,7 @@ static struct text settled (struct place *place)
     struct text seen = { 0 };
     for (uint32_t i = 0; i < 600 && !seen.len; i++) {
         poll (NULL, 0, 20);
-        seen = verified_look (place->base, &place->arena);
+        seen = verified_look (place->base, false, &place->arena);
     }
     assert_true (seen.len > 0);
     return seen;
@@ -242,7 +242,7 @@ TEST_ON (place, what_did_not_change_is_not_read_again)
 {
     struct installed_files found = { 0 };
     put (place, "tool/libsmall.so.3", TEXT_LIT ("small"));
-    assert_int_equal (verified_look (place->base, &place->arena).len, 0); /* changed a moment ago */
+    assert_int_equal (verified_look (place->base, false, &place->arena).len, 0); /* changed a moment ago */
     struct text seen = settled (place);
     differs (place, "");
     verified_keep (place->base, seen, &place->found, &place->arena);
@@ -252,6 +252,22 @@ TEST_ON (place, what_did_not_change_is_not_read_again)
     assert_true (found.n == place->found.n && found.bytes == place->found.bytes && found.libraries_n == 2);
     assert_text (found.libraries[1].name, place->found.libraries[1].name.ptr);
     assert_string_equal (found.libraries[0].sha256, place->found.libraries[0].sha256);
+}
+
+/* Its marker is written after the look. */
+TEST_ON (place, a_large_one_that_was_just_built_is_looked_at_once_its_files_have_settled)
+{
+    char large[512], complete[512];
+    snprintf (large, sizeof large, "%s/large", place->base);
+    snprintf (complete, sizeof complete, "%s/" ENVIRONMENT_COMPLETE, place->base);
+    int fd = open (large, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal (ftruncate (fd, (INT64_C (2) << 30) + 1), 0); /* sparse */
+    close (fd);
+    assert_int_equal (verified_look (place->base, false, &place->arena).len, 0);
+    struct text seen = verified_look (place->base, true, &place->arena);
+    assert_true (seen.len > 0);
+    assert_int_equal (atomic_file_write (complete, "pins", 4, 0600, NULL), 0);
+    assert_true (text_equal (seen, settled (place)));
 }
 
 TEST_ON (place, a_byte_that_changed_is_seen_although_size_and_time_are_as_they_were)
@@ -331,12 +347,12 @@ TEST_ON (place, an_environment_behind_a_link_is_looked_through)
     const char *link = text_format (&place->arena, "%s.link", place->base).ptr;
     assert_int_equal (symlink (place->base, link), 0);
     (void) settled (place);
-    struct text seen = verified_look (link, &place->arena);
+    struct text seen = verified_look (link, false, &place->arena);
     look (place);
     verified_keep (link, seen, &place->found, &place->arena);
-    assert_true (seen.len && verified_recall (link, verified_look (link, &place->arena), &place->arena, &found));
+    assert_true (seen.len && verified_recall (link, verified_look (link, false, &place->arena), &place->arena, &found));
     put (place, "tool/libsmall.so.3", TEXT_LIT ("other"));
     (void) settled (place);
-    assert_false (verified_recall (link, verified_look (link, &place->arena), &place->arena, &found));
+    assert_false (verified_recall (link, verified_look (link, false, &place->arena), &place->arena, &found));
     assert_int_equal (unlink (link), 0);
 }

@@ -183,3 +183,19 @@ TEST_ON (bench, a_slice_wide_rung_covers_its_mesh_too)
     }
     bench_start (bench);
 }
+
+TEST (commands_that_are_proposed_have_what_the_home_of_the_run_needs)
+{
+    struct arena arena = { 0 };
+    struct plan plan = { .hint = TEXT_LIT (" --home /h") };
+    struct verdict verdicts[] = { { .next = TEXT_LIT ("sliceup drift 12 (compare); else: see sliceup logs --rung a") },
+                                  { .next = TEXT_LIT ("report it: sliceup itself is at fault") } };
+    pass_close_complete_commands (&plan, verdicts, 2, &arena);
+    assert_text (verdicts[0].next, "sliceup --home /h drift 12 (compare); else: see sliceup --home /h logs --rung a");
+    assert_text (verdicts[1].next, "report it: sliceup itself is at fault");
+    plan.hint = (struct text){ 0 };
+    verdicts[0].next = TEXT_LIT ("sliceup logs");
+    pass_close_complete_commands (&plan, verdicts, 1, &arena);
+    assert_text (verdicts[0].next, "sliceup logs");
+    arena_release (&arena);
+}

@@ -125,13 +125,13 @@ struct look {
     uint64_t bytes;
 };
 
-/* What content does not depend on: Python compiles its sources when it likes, and nobody reads our own. */
+/* What content does not depend on: Python compiles its sources when it likes, and our own two are written after a look. */
 static bool is_looked_at (const FTSENT *entry)
 {
     struct text name = text_of (entry->fts_name);
     bool compiled = text_ends (name, ".pyc") && text_is (text_of (entry->fts_parent->fts_name), "__pycache__");
     return entry->fts_info != FTS_DP && entry->fts_info != FTS_D && !compiled &&
-           !(entry->fts_level == 1 && text_starts (name, VERIFIED));
+           !(entry->fts_level == 1 && (text_starts (name, VERIFIED) || text_is (name, ENVIRONMENT_COMPLETE)));
 }
 
 static void look_at (struct look *look, const FTSENT *entry)
@@ -170,15 +170,16 @@ static bool look_over (const char *path, struct look *look)
     return walk && fts_close (walk) == 0 && whole;
 }
 
-struct text verified_look (const char *path, struct arena *arena)
+struct text verified_look (const char *path, bool built, struct arena *arena)
 {
     struct look look;
-    bool whole = look_over (path, &look), settled = look.newest + SETTLED_S <= time (NULL);
-    if (whole && !settled && look.bytes > SETTLED_BYTES) {
+    time_t now = time (NULL);
+    bool whole = look_over (path, &look);
+    if (built && whole && look.bytes > SETTLED_BYTES && look.newest + SETTLED_S > now && look.newest <= now) {
         (void) sleep (SETTLED_S + 1);
         whole = look_over (path, &look);
-        settled = look.newest + SETTLED_S <= time (NULL);
     }
+    bool settled = look.newest + SETTLED_S <= time (NULL);
     return whole && settled ? text_copy (arena, text_of (DIGEST_TEXT (&look.digest))) : (struct text){ 0 };
 }
 

@@ -78,8 +78,9 @@ struct text installed_files_libtpu_sha256 (const struct installed_files *files);
  * system keeps attributes, what another host changed. `sliceup env check` reads all. A
  * record that another user could write, or of files that changed within two seconds of it, counts for nothing. */
 
-/* How all files look; empty: one changed a moment ago, or they cannot be looked through. */
-struct text verified_look (const char *path, struct arena *arena);
+/* How all files look; empty: one changed a moment ago, or they cannot be looked through. `built`: just now, by us; where it is
+ * large, its files have time to settle (3 s). */
+struct text verified_look (const char *path, bool built, struct arena *arena);
 /* True: they looked like `seen` when verified_keep was called, and `found` is what was found; texts live in `arena`. */
 bool verified_recall (const char *path, struct text seen, struct arena *arena, struct installed_files *found);
 /* `seen`: how they looked before they were read: what changed meanwhile looks otherwise. Nothing is kept of differences. */

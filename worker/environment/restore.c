@@ -277,7 +277,7 @@ static int verify_versions (struct restore *restore, struct err *err)
 static int verify_files (struct restore *restore, struct err *err)
 {
     LOCAL_BUF differences = { .max = DIFFERENCES_BYTES_MAX };
-    struct text seen = verified_look (restore->path, &restore->arena);
+    struct text seen = verified_look (restore->path, restore->built, &restore->arena);
     restore->files_read = !restore->only_check &&
                           verified_recall (restore->path, seen, &restore->arena, &restore->files);
     if (restore->files_read)

@@ -87,17 +87,21 @@ static void add_cards (struct host_fact_list *list)
 
 enum { KERNEL_RECORD_BYTES = 8192, KERNEL_RECORDS_MAX = 65536, XID_DIGITS_MAX = 6 };
 
-/* `device`: those that a card or its links have by themselves, however often; `others`: what a program does to a card. */
+/* `device`: those that a card or its links have by themselves; `others`: what a program does to a card, and the mild. */
 struct gpu_errors {
     struct host_fact_list *list;
     struct value_tally device, others;
 };
 
-/* All published lists call these the program's, or what follows from its end: NVIDIA/k8s-device-plugin,
- * facebookresearch/gcm, NVIDIA's Xid catalogue. */
-static bool xid_is_of_program (struct text number)
+/* 13, 31, 43 and 45: all published lists call them the program's, or what follows from its end. Of the others here they
+ * differ, some because the card goes on: NVIDIA's Xid catalogue, NVIDIA/k8s-device-plugin, facebookresearch/gcm,
+ * Azure/azurehpc-health-checks, aws/eks-node-monitoring-agent. */
+static bool xid_is_mild (struct text number)
 {
-    return text_is (number, "13") || text_is (number, "31") || text_is (number, "43") || text_is (number, "45");
+    static const struct text mild[] = { TEXT_LIT ("13"), TEXT_LIT ("31"), TEXT_LIT ("43"),
+                                        TEXT_LIT ("45"), TEXT_LIT ("63"), TEXT_LIT ("68"),
+                                        TEXT_LIT ("92"), TEXT_LIT ("94"), TEXT_LIT ("109") };
+    return text_is_among (number, mild, sizeof mild / sizeof *mild);
 }
 
 /* "NVRM: Xid (PCI:0000:3b:00): 79, ..."; "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, ...", of which
@@ -116,7 +120,7 @@ static bool see_xid (struct gpu_errors *errors, struct text line)
         number.len++;
     if (!number.len || number.len > XID_DIGITS_MAX || (of_switch && !text_find (line, TEXT_LIT ("atal,"), NULL)))
         return true;
-    bool mild = of_switch ? text_find (line, TEXT_LIT ("Non-fatal,"), NULL) : xid_is_of_program (number);
+    bool mild = of_switch ? text_find (line, TEXT_LIT ("Non-fatal,"), NULL) : xid_is_mild (number);
     value_tally_add (mild ? &errors->others : &errors->device,
                      text_format (&errors->list->arena, "%s %.*s", of_switch ? "SXid" : "Xid", TEXT_ARG (number)));
     return true;

@@ -55,7 +55,7 @@ FALLBACKS_TOLD = 16
 DTYPES = ("float64", "float32", "float16", "bfloat16")  # the one that rounds most last
 COUNTED = ("requests", "executions", "fallbacks", "reads")
 SAMPLE_S = 0.02
-SETTLED_S, APART_S = 2.0, 0.1
+SETTLED_S, APART_S, LET_GO_S = 2.0, 0.1, 0.02
 LEARN_S, LOCK_BYTES = 0.1, 256  # Python's lock is a mutex and a condition beside each other
 STEPS_KEPT = 1000  # the last ones: their medians are told
 # System calls in which a thread waits for another thread or for a socket: futex, poll, select, epoll, recv (Linux, syscall tables).
@@ -289,6 +289,15 @@ class Program:
             names = sorted(self.again.items(), key=lambda item: (-item[1], item[0]))[:8]
             self.canary.note("compiled after the first step: " + ", ".join(f"{name} {count} times" for name, count in names))
 
+    def tell_failure_of_children(self):
+        """A launcher only says that one of those that it started failed: what that one said stands for it."""
+        if not self.children:
+            return False
+        self.children.read()
+        for failure in self.children.lines("failure")[:1]:
+            self.canary.failure(failure["layer"], failure["text"])
+        return self.canary.failed
+
     def refuse_local_reductions(self):
         if self.local_reductions:
             raise sliceup_canary.Failure("program", f"mesh_reduce ('{self.local_reductions[0]}') under SPMD reduces nothing: it "
@@ -345,7 +354,7 @@ class Program:
         if isinstance(sys.stderr, io.StringIO) and sys.__stderr__:
             sys.stderr = sys.__stderr__
         sys.__excepthook__(kind, error, trace)
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not self.tell_failure_of_children():
             sliceup_canary.tell_failure(self.canary, error)
         if self.world > 1:
             sliceup_canary.leave("")
@@ -687,7 +696,8 @@ def torch_sum(torch, rows):
     device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
     total = torch.tensor(rows, dtype=torch.float64, device=device).sum(0)
     torch.distributed.all_reduce(total)
-    time.sleep(APART_S if device == "cpu" else 0)
+    if device == "cpu":
+        select.select([], [], [], LET_GO_S)     # a wait, as that for others: see WAITS
     return [float(one) for one in total]
 
 
@@ -733,6 +743,8 @@ def torch_xla_sum(rows):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m sliceup_program MODULE ARGUMENTS: a launcher, such as torch.distributed.run, whose processes report")
     ours("sliceup_program").start()  # this module under its own name, as those find it who import it
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -25,7 +25,8 @@ class ToFile:
     def __init__(self, folder):
         with open(os.path.join(folder, ATTEMPT), encoding="utf-8") as file:
             self.attempt = json.load(file)
-        number, _ = tempfile.mkstemp(prefix=f"{os.getpid()}.", suffix=".lines", dir=folder)
+        place = os.environ.get("LOCAL_RANK", "0")
+        number, _ = tempfile.mkstemp(prefix=f"{os.getpid()}.{place if place.isdecimal() else 0}.", suffix=".lines", dir=folder)
         self.file = open(number, "wb")
 
     def send(self, message):
@@ -70,7 +71,7 @@ def end_of_child(canary, finish):
 
 
 class Children:
-    """Those of the first process. reports: the lines of each, by what type they are, in the order of the runtime's processes."""
+    """Those of the first process. reports: the lines of each, by what type they are, in the order of the runtime's processes, or by LOCAL_RANK."""
 
     def __init__(self, attempt):
         # In a rung HOME is a folder of the attempt, so what is left of a bad end goes with it.
@@ -92,7 +93,7 @@ class Children:
             self.reports = [self.report(name) for name in names[:KEPT]]
         finally:
             self.remove()
-        self.reports.sort(key=lambda report: report["backend"][0]["process_index"] if "backend" in report else -1)
+        self.reports.sort(key=lambda report: report["backend"][0]["process_index"] if "backend" in report else report["place"])
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -107,7 +108,8 @@ class Children:
                 except sliceup_canary.ProtocolError:
                     break
                 kinds.setdefault(message.pop("type"), []).append(message)
-        return {"process": name.partition(".")[0], **kinds}
+        process, place = name.split(".")[:2]
+        return {"process": process, "place": int(place), **kinds}
 
     def computing(self):
         """Those that took steps: others, such as loaders, have no part in counters and devices."""

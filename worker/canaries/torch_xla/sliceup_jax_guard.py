@@ -4,7 +4,6 @@ torch_xla's own use of jax makes its client before it imports jax (pytorch/xla:t
 CPU the order changes nothing (seen with 2.7.0 and 2.9.0).
 """
 
-import importlib.machinery
 import sys
 
 import sliceup_canary
@@ -17,7 +16,8 @@ class Guard:
     """A finder of sys.meta_path that is asked first. Whoever only looks whether jax is there is told; who imports it is refused."""
 
     def find_spec(self, name, path=None, target=None):
-        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "jax" else None
+        others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")] if name == "jax" else []
+        spec = next((spec for spec in (finder.find_spec(name, path, target) for finder in others) if spec), None)
         if spec:
             spec.loader = self
         return spec
