@@ -114,7 +114,7 @@ class Files(lab.LabTest):
         self.passes(self.lab.sliceup("run", slice_file, bound_s=800))
         for folder in self.folders():
             helpers = (self.canaries / "jax" / name for name in (
-                "sliceup_jax.py", "sliceup_jax_counting.py", "sliceup_jax_keys.py", "sliceup_jax_memory.py", "aot_topology.py"))
+                "sliceup_jax.py", "sliceup_jax_counting.py", "sliceup_jax_keys.py", "sliceup_jax_memory.py", "sliceup_gpu.py", "aot_topology.py"))
             self.has_kit(folder, self.canaries / "jax" / "tiny.py", *helpers, self.canaries / "sliceup_canary.py")
         restored = self.attempt(self.lab.receipt(), "h1", "collective")
         self.assertEqual(("restored", "restored"), (restored["pass"], restored["cache"]))
