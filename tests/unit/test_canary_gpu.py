@@ -59,11 +59,11 @@ class NoDevice(unittest.TestCase):
              unittest.mock.patch.object(sliceup_jax, "gpu_packages", return_value=packages):
             return sliceup_jax.local_devices(session)
 
-    def test_a_plugin_that_is_installed_and_left_out_is_the_hosts(self):
+    def test_a_plugin_that_is_installed_and_left_out_finds_no_device(self):
         for error, platform in ((self.UNKNOWN, "rocm"), (AssertionError(), "cuda")):
             with self.assertRaises(sliceup_jax.Failure) as raised:
                 self.asked(error, platform, [f"jax-{platform}7-plugin"])
-            self.assertEqual("host", raised.exception.owner)
+            self.assertEqual("device", raised.exception.owner)
 
     def test_a_plugin_that_is_not_installed_is_told_as_jax_tells_it(self):
         for packages in ([], ["jax-cuda12-plugin", "nvidia-nccl-cu12"]):

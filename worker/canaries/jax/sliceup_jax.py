@@ -380,7 +380,7 @@ def local_devices(session):
         asked = os.environ.get("JAX_PLATFORMS", "")
         left_out = f"Backend '{asked}' is not in the list of known backends" in str(error)
         if isinstance(error, AssertionError) or (left_out and any(name.startswith(f"jax-{asked}") for name in gpu_packages(session.canary))):
-            raise Failure("host", f"jax found no device for JAX_PLATFORMS={asked}: this host shows no such GPU") from None
+            raise Failure("device", f"jax found no device for JAX_PLATFORMS={asked}: this host shows no such GPU") from None
         raise
 
 
