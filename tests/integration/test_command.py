@@ -408,6 +408,15 @@ class Ends(Commands):
         entry = self.attempt(receipt, "h0", "own")
         self.assertEqual((2, 1), (entry["counters"]["steps"], len(entry["checks"])), entry)
 
+    def test_what_a_launchers_process_raised_stands_for_what_the_launcher_says_of_it(self):
+        self.lab.write("launcher.py", "import subprocess, sys\nsubprocess.run([sys.executable, *sys.argv[1:]], check=True)\n")
+        self.lab.write("own.py", "import sliceup_program\nsliceup_program.start().step()\nraise sliceup_program.sliceup_canary.Failure('cache', 'bad entry')\n")
+        start = 'cd "$SLICEUP_FILES_DIR" && exec python3 -m sliceup_program launcher "$SLICEUP_FILES_DIR/own.py"'
+        receipt = self.climb({"id": "own", "command": ["sh", "-c", start], "files": ["./launcher.py", "./own.py"], "backend": "any"}, hosts=1, status=1)
+        cause = self.attempt(receipt, "h0", "own")["cause"]
+        self.assertEqual("cache", cause["owner"], cause)
+        self.assertIn("bad entry", cause["text"])
+
 
 class Installed(Commands):
     """What is installed is never written, and what is the user's own Python caches as it always does."""

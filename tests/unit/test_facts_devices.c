@@ -159,6 +159,7 @@ TEST_ON (machine, a_gpu_is_an_accelerator_and_its_sound_card_is_none)
     is (machine, "pci.nvidia", "1 x 0x22ba (no driver), 1 x 0x2335 (no driver)");
     is (machine, "accelerator.functions", "0000:01:00.0 group none node absent");
     is (machine, "accelerator.iommu", "1 x no group");
+    is (machine, "accelerator.pcie", "absent"); /* it tells no lanes */
     is (machine, "tpu.chips", "absent");
 }
 
