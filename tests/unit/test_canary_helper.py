@@ -569,6 +569,29 @@ class Backend(unittest.TestCase):
         self.assertEqual(["gpu", "gpu", "gpu", "cpu", "tpu"], [sliceup_jax.backend_of(one) for one in ("cuda", "rocm", "gpu", "cpu", "tpu")])
 
 
+class ProcessesOfAHost(unittest.TestCase):
+    """Those of torchrun: LOCAL_RANK is the only thing that numbers them."""
+
+    def first(self, place, distributed=True):
+        with unittest.mock.patch.dict(os.environ, LOCAL_RANK=place), \
+             unittest.mock.patch.object(sliceup_program, "torch_distributed", return_value=distributed):
+            return sliceup_program.first_device()
+
+    def test_each_counts_as_a_device_of_its_own(self):
+        self.assertEqual([0, 3, 0], [self.first("0"), self.first("3"), self.first("3", distributed=False)])
+
+    def test_their_metrics_are_in_that_order_whatever_their_pids(self):
+        children = sliceup_program.sliceup_program_children
+        with tempfile.TemporaryDirectory() as home, unittest.mock.patch.dict(os.environ, HOME=home):
+            started = children.Children({"nonce": "n"})
+            for pid, place in ((9998, 1), (10000, 0), (77, 2)):
+                shards = json.dumps({"type": "metric", "name": "loss", "shards": [place]})
+                with open(os.path.join(started.folder, f"{pid}.{place}.x.lines"), "w") as file:
+                    file.write(shards + "\n")
+            started.read()
+        self.assertEqual([[0, 1, 2]], [metric["shards"] for metric in started.metrics()])
+
+
 class Rendezvous(unittest.TestCase):
     DROPPED = "its host is down, or something between the hosts drops packets"
 
